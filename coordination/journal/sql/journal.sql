@@ -1,0 +1,230 @@
+-- purpose: the coordination functions that touch the journal (the DBOS tables of catalog 113). The only SQL that names them.
+-- locks: stated at each function. Order everywhere: own lease, then the other executor's lease, then workflow rows.
+-- called by: the migrator, directly after coordination.sql, in the same transaction; the functions by workers.
+
+-- journal_catalog: the catalog number that the SDK recorded; null when there is no journal. Locks: none.
+create or replace function workflow_coordination.journal_catalog() returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    number bigint;
+begin
+    if to_regclass('dbos.dbos_migrations') is null then
+        return null;
+    end if;
+    execute 'select max(version) from dbos.dbos_migrations' into number;
+    return number;
+end
+$$;
+
+-- journal_tables: every journal table that a worker writes.
+create or replace function workflow_coordination.journal_tables() returns setof text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select 'dbos.' || unnest(array['workflow_status', 'workflow_input', 'workflow_output', 'operation_outputs',
+        'notifications', 'workflow_events', 'workflow_events_history', 'streams', 'queues', 'workflow_schedules',
+        'application_versions'])
+$$;
+
+-- install_journal_guards: puts the guard on the journal (C7, K1). Touches nothing at a foreign catalog number.
+-- Locks: an advisory lock; SHARE ROW EXCLUSIVE on a table only where its guard is missing. Returns how many it added.
+create or replace function workflow_coordination.install_journal_guards() returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '5s' as $$
+declare
+    number bigint;
+    added integer := 0;
+    name text;
+begin
+    perform pg_advisory_xact_lock(hashtextextended('workflow_coordination.journal', 0));
+    number := workflow_coordination.journal_catalog();
+    if number is distinct from 113 then
+        raise exception 'journal catalog is %, this platform needs 113', coalesce(number::text, 'missing') using errcode = 'KF008';
+    end if;
+    for name in select * from workflow_coordination.journal_tables() loop
+        if workflow_coordination.guard_table(name::regclass) then
+            added := added + 1;
+        end if;
+    end loop;
+    return added;
+end
+$$;
+
+-- probe_queue: the name of an executor's private queue; its one probe workflow has the same ID.
+create or replace function workflow_coordination.probe_queue(p_executor uuid) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select 'kesita-probe-' || p_executor
+$$;
+
+-- remove_probe: deletes an executor's private queue and its probe's records (D13). Locks: those rows.
+create or replace function workflow_coordination.remove_probe(p_executor uuid) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    name text := workflow_coordination.probe_queue(p_executor);
+    removed integer;
+begin
+    delete from dbos.workflow_status w where w.workflow_uuid = name;
+    get diagnostics removed = row_count;
+    delete from dbos.workflow_input i where i.workflow_uuid = name;
+    delete from dbos.workflow_output o where o.workflow_uuid = name;
+    delete from dbos.operation_outputs p where p.workflow_uuid = name;
+    delete from dbos.queues q where q.name = name;
+    return removed;
+end
+$$;
+
+-- recoverable: PENDING workflows of ended or expired executors that a worker of this application and version may move.
+-- The scan and the recovery share it, so an executor is never listed for rows that recovery would leave alone (T3, O4).
+create or replace view workflow_coordination.recoverable as
+    select w.workflow_uuid, w.executor_id as owner_text, e.executor_id, e.state, e.application_name, e.application_version
+      from dbos.workflow_status w
+      join workflow_coordination.executor e
+        on e.executor_id = case when w.executor_id ~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
+                                then w.executor_id::uuid end
+     where w.status = 'PENDING' and w.workflow_uuid <> ''
+       and w.application_version = e.application_version
+       and (w.application_name = e.application_name or w.application_name is null);
+
+-- recovery_candidates: executors whose work waits for a takeover, at most p_limit (D3, T5); p_deferred come last.
+-- Locks: FOR UPDATE SKIP LOCKED on the rows returned, until the statement's transaction ends: one that a frozen
+-- transaction still holds does not use up the limit.
+create or replace function workflow_coordination.recovery_candidates(p_scanner uuid, p_limit integer, p_deferred uuid[])
+returns table (executor_id uuid, state text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    own workflow_coordination.executor;
+begin
+    select * into own from workflow_coordination.executor e where e.executor_id = p_scanner and e.worker_login = session_user;
+    return query
+    with waiting as (
+        select e.executor_id from workflow_coordination.executor e
+         where e.state = 'active' and e.expires_at <= clock_timestamp()
+           and e.application_name = own.application_name and e.application_version = own.application_version
+        union
+        select r.executor_id from workflow_coordination.recoverable r
+         where r.state <> 'active'
+           and r.application_name = own.application_name and r.application_version = own.application_version
+        union
+        select e.executor_id from dbos.queues q join workflow_coordination.executor e
+            on e.executor_id = case when q.name ~ '^kesita-probe-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
+                                    then substr(q.name, 14)::uuid end
+         where e.state <> 'active'
+           and e.application_name = own.application_name and e.application_version = own.application_version
+    )
+    select e.executor_id, e.state from workflow_coordination.executor e
+     where e.executor_id in (select w.executor_id from waiting w)
+     order by e.executor_id = any (p_deferred), e.expires_at
+     limit p_limit for update skip locked;
+end
+$$;
+
+-- locked_candidates: expired executors whose row a transaction still holds (K4). Reads only; used to find whose
+-- sessions must be ended. Locks: FOR UPDATE SKIP LOCKED on the free ones, until the statement's transaction ends.
+create or replace function workflow_coordination.locked_candidates(p_scanner uuid) returns setof uuid
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    own workflow_coordination.executor;
+begin
+    select * into own from workflow_coordination.executor e where e.executor_id = p_scanner and e.worker_login = session_user;
+    return query
+    with expired as (
+        select e.executor_id from workflow_coordination.executor e
+         where e.state = 'active' and e.expires_at <= clock_timestamp()
+           and e.application_name = own.application_name and e.application_version = own.application_version
+    ), free as (
+        select e.executor_id from workflow_coordination.executor e
+         where e.executor_id in (select x.executor_id from expired x) for update skip locked
+    )
+    select x.executor_id from expired x except select f.executor_id from free f;
+end
+$$;
+
+-- recover_executor: revokes one executor and moves its pending workflows, in one transaction (T1-T5, P1, P2, K3, K6).
+-- Locks, in this order: FOR KEY SHARE on the scanner's lease, FOR UPDATE SKIP LOCKED on the lost executor's lease,
+-- then the workflow rows. Attempts are never counted here; a claim of a released executor is taken back.
+-- outcome: recovered | busy (another scanner, or an admitted transaction, has the lease row) | alive.
+create or replace function workflow_coordination.recover_executor(
+    p_scanner uuid, p_lost uuid, p_max_attempts integer, p_claim_ceiling integer)
+returns table (outcome text, cause text, reenqueued integer, quarantined text[], probes_removed integer)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    own workflow_coordination.executor;
+    lost workflow_coordination.executor;
+    now_ms bigint;
+begin
+    select * into own from workflow_coordination.executor e
+     where e.executor_id = p_scanner and e.worker_login = session_user
+       and e.state = 'active' and e.expires_at > clock_timestamp() for key share;
+    if own.executor_id is null then
+        perform workflow_coordination.refuse(p_scanner);
+    end if;
+    select * into lost from workflow_coordination.executor e
+     where e.executor_id = p_lost and e.application_name = own.application_name
+       and e.application_version = own.application_version for update skip locked;
+    reenqueued := 0; quarantined := '{}'; probes_removed := 0; outcome := 'busy';
+    if lost.executor_id is null then
+        return next; return;
+    end if;
+    cause := lost.state;
+    if lost.state = 'active' then
+        if lost.expires_at > clock_timestamp() then
+            outcome := 'alive'; return next; return;
+        end if;
+        cause := 'expired';
+        update workflow_coordination.executor e set state = 'revoked', revoked_at = clock_timestamp(), revoked_by = p_scanner
+         where e.executor_id = p_lost;
+    end if;
+    probes_removed := workflow_coordination.remove_probe(p_lost);
+    now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
+    with judged as (
+        -- FOR UPDATE reads the state again behind the row lock: one that finished meanwhile is left alone (T3).
+        select w.workflow_uuid, w.name, w.queue_name, w.deduplication_id,
+               w.recovery_attempts - case when cause = 'released' then least(1, w.recovery_attempts) else 0 end as attempts,
+               w.recovery_attempts + coalesce(f.refunds, 0) as claims,
+               (select count(*) from dbos.operation_outputs o where o.workflow_uuid = w.workflow_uuid) as checkpoints
+          from dbos.workflow_status w left join workflow_coordination.claim_refund f on f.workflow_id = w.workflow_uuid
+         where w.status = 'PENDING' and w.executor_id = lost.executor_id::text and w.workflow_uuid <> ''
+           and w.application_version = lost.application_version
+           and (w.application_name = lost.application_name or w.application_name is null)
+           for update of w
+    ), moved as (
+        update dbos.workflow_status w set
+               status = case when j.attempts >= p_max_attempts or j.claims >= p_claim_ceiling
+                             then 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' else 'ENQUEUED' end,
+               recovery_attempts = j.attempts,
+               started_at_epoch_ms = null, updated_at = now_ms,
+               queue_name = case when j.attempts >= p_max_attempts or j.claims >= p_claim_ceiling then null
+                                 else coalesce(nullif(w.queue_name, ''), '_dbos_internal_queue') end,
+               deduplication_id = case when j.attempts >= p_max_attempts or j.claims >= p_claim_ceiling then null
+                                       else w.deduplication_id end,
+               completed_at = case when j.attempts >= p_max_attempts or j.claims >= p_claim_ceiling then now_ms end
+          from judged j
+         where w.workflow_uuid = j.workflow_uuid
+        returning w.workflow_uuid, w.status, j.name, j.queue_name, j.deduplication_id, j.attempts, j.claims, j.checkpoints
+    ), noted as (
+        insert into workflow_coordination.takeover (workflow_id, lost_executor, scanner_executor, cause, action, queue_name, attempts, checkpoints)
+        select m.workflow_uuid, p_lost, p_scanner, cause,
+               case when m.status = 'ENQUEUED' then 'reenqueued' else 'quarantined' end, m.queue_name, m.attempts, m.checkpoints
+          from moved m
+    ), refunded as (
+        insert into workflow_coordination.claim_refund as f (workflow_id, refunds)
+        select m.workflow_uuid, 1 from moved m where cause = 'released' and m.claims > 0
+        on conflict (workflow_id) do update set refunds = f.refunds + 1
+    ), marked as (
+        insert into workflow_coordination.quarantine as q
+               (workflow_id, workflow_name, queue_name, deduplication_id, attempts, reason, lost_executor)
+        select m.workflow_uuid, m.name, m.queue_name, m.deduplication_id, m.attempts,
+               case when m.attempts >= p_max_attempts then 'attempts_exhausted' else 'claim_ceiling' end, p_lost
+          from moved m where m.status <> 'ENQUEUED'
+        on conflict (workflow_id) do update set queue_name = excluded.queue_name, deduplication_id = excluded.deduplication_id,
+               attempts = excluded.attempts, reason = excluded.reason, lost_executor = excluded.lost_executor,
+               quarantined_at = clock_timestamp(), signalled_at = null, settled_at = null
+    )
+    select count(*) filter (where m.status = 'ENQUEUED'),
+           coalesce(array_agg(m.workflow_uuid) filter (where m.status <> 'ENQUEUED'), '{}')
+      into reenqueued, quarantined from moved m;
+    outcome := 'recovered';
+    return next;
+end
+$$;
+
+revoke all on all functions in schema workflow_coordination from public;

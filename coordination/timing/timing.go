@@ -1,0 +1,203 @@
+// Package timing owns every duration of the coordination runtime, in one value.
+//
+// It is authoritative for budgets and for the inequalities between them; nothing else in the platform carries a
+// duration of its own. It must not know what the durations are used for beyond those inequalities. A profile that
+// could let two workers act at once is not a warning but an error.
+package timing
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrUnsafe marks a profile whose budgets contradict each other. Match with errors.Is.
+var ErrUnsafe = errors.New("unsafe timing")
+
+// Timing holds every duration of the runtime. Build it with Production and Scale; check it with Validate.
+type Timing struct {
+	// Renew is the period between two lease renewals, send to send. Production 10 s (D1).
+	Renew time.Duration
+	// RenewAttempt bounds one renewal, from its send. Production 5 s.
+	RenewAttempt time.Duration
+	// Lease is the validity counted by the database's clock from a renewal. Production 75 s (D2).
+	Lease time.Duration
+	// LeaseCheck bounds the round trip before a step or an outbound call. Production 2 s (K5).
+	LeaseCheck time.Duration
+	// LeaseCheckRetry is the pause between two lease checks while the database does not answer. Production 500 ms.
+	LeaseCheckRetry time.Duration
+
+	// Scan is the period of the recovery scan. Production 5 s (D3).
+	Scan time.Duration
+	// RowLock bounds the wait for a workflow row inside one recovery transaction. Production 2 s (K6).
+	RowLock time.Duration
+
+	// Probe is the period of the private diagnostic workflow. Production 15 s (D4).
+	Probe time.Duration
+	// QueuePoll is the polling interval of the business queues and the private queue. Production 1 s.
+	QueuePoll time.Duration
+
+	// Watchdog is the longest time without a renewal, a scan or a probe, counted from the send time of the last
+	// success on the monotonic clock. Production 45 s (D6, D10).
+	Watchdog time.Duration
+	// WatchdogTick is the period at which the watchdog looks. Production 1 s.
+	WatchdogTick time.Duration
+	// ForcedExit is the time from the watchdog's verdict to the end of the process. Production 5 s (D7).
+	ForcedExit time.Duration
+
+	// StepExecute is the budget of one step. Production 30 min (D8).
+	StepExecute time.Duration
+	// StepSettle is the budget of a settling step. Production 1 min (D8).
+	StepSettle time.Duration
+	// StepCooperate is what a cancelled step gets to return before the watchdog is told. Production 5 s (D9).
+	StepCooperate time.Duration
+	// StepRetryFirst and StepRetryCap bound the pause before a step is tried again after an infrastructure fault.
+	// Production 250 ms and 5 s.
+	StepRetryFirst, StepRetryCap time.Duration
+
+	// Statement is statement_timeout of the guarded pools. Production 15 s (F3, K4).
+	Statement time.Duration
+	// IdleInTransaction is idle_in_transaction_session_timeout of the guarded pools. Production 10 s (F3, K4).
+	IdleInTransaction time.Duration
+	// Transaction is the longest guarded transaction. Production 20 s (K4).
+	Transaction time.Duration
+	// Connect bounds the opening of one connection. Production 5 s.
+	Connect time.Duration
+	// SilentPeer is TCP_USER_TIMEOUT and the keep-alive budget of every connection. Production 15 s.
+	SilentPeer time.Duration
+
+	// Shutdown is the wall-clock budget of an orderly stop, all stages together. Production 25 s.
+	Shutdown time.Duration
+	// StartupFirst and StartupCap are the ceilings of the jittered start-up back-off: the first pause lies in
+	// [StartupFirst/2, StartupFirst], later ones grow to [StartupCap/2, StartupCap]. Production 1 s and 30 s (H6).
+	StartupFirst, StartupCap time.Duration
+	// Summary is the period of the summary line of each replica. Production 60 s (K12).
+	Summary time.Duration
+}
+
+// Production is the profile of the tables D and K4.
+func Production() Timing {
+	return Timing{
+		Renew:        10 * time.Second,
+		RenewAttempt: 5 * time.Second,
+		Lease:        75 * time.Second,
+
+		LeaseCheck:      2 * time.Second,
+		LeaseCheckRetry: 500 * time.Millisecond,
+
+		Scan:    5 * time.Second,
+		RowLock: 2 * time.Second,
+
+		Probe:     15 * time.Second,
+		QueuePoll: time.Second,
+
+		Watchdog:     45 * time.Second,
+		WatchdogTick: time.Second,
+		ForcedExit:   5 * time.Second,
+
+		StepExecute:    30 * time.Minute,
+		StepSettle:     time.Minute,
+		StepCooperate:  5 * time.Second,
+		StepRetryFirst: 250 * time.Millisecond,
+		StepRetryCap:   5 * time.Second,
+
+		Statement:         15 * time.Second,
+		IdleInTransaction: 10 * time.Second,
+		Transaction:       20 * time.Second,
+		Connect:           5 * time.Second,
+		SilentPeer:        15 * time.Second,
+
+		Shutdown:     25 * time.Second,
+		StartupFirst: time.Second,
+		StartupCap:   30 * time.Second,
+		Summary:      time.Minute,
+	}
+}
+
+// Scale returns the profile with every duration multiplied by factor. Ratios, and with them safety, are kept; only
+// the rounding to whole microseconds differs.
+func (t Timing) Scale(factor float64) Timing {
+	for _, field := range t.fields() {
+		*field.value = time.Duration(float64(*field.value) * factor).Round(time.Microsecond)
+	}
+	return t
+}
+
+// Validate returns nil for a safe profile. Otherwise the error names every broken inequality and matches ErrUnsafe.
+func (t Timing) Validate() error {
+	var broken []error
+	for _, field := range t.fields() {
+		if *field.value <= 0 {
+			broken = append(broken, fmt.Errorf("%w: %s = %s must be positive", ErrUnsafe, field.name, *field.value))
+		}
+	}
+	less := func(left string, leftValue time.Duration, right string, rightValue time.Duration) {
+		if leftValue >= rightValue {
+			broken = append(broken, fmt.Errorf("%w: %s = %s must be less than %s = %s", ErrUnsafe, left, leftValue, right, rightValue))
+		}
+	}
+	less("watchdog + forced exit + transaction", t.Watchdog+t.ForcedExit+t.Transaction, "lease", t.Lease)
+	less("transaction", t.Transaction, "lease - renew", t.Lease-t.Renew)
+	less("shutdown + forced exit", t.Shutdown+t.ForcedExit, "watchdog", t.Watchdog)
+	less("statement", t.Statement, "transaction", t.Transaction)
+	less("idle in transaction", t.IdleInTransaction, "transaction", t.Transaction)
+	less("renew + renew attempt", t.Renew+t.RenewAttempt, "watchdog", t.Watchdog)
+	less("renew attempt", t.RenewAttempt, "renew", t.Renew)
+	less("scan", t.Scan, "watchdog", t.Watchdog)
+	less("row lock", t.RowLock, "statement", t.Statement)
+	less("probe + queue poll", t.Probe+t.QueuePoll, "watchdog", t.Watchdog)
+	less("watchdog tick", t.WatchdogTick, "forced exit", t.ForcedExit)
+	less("step settle", t.StepSettle, "step execute", t.StepExecute)
+	less("lease check", t.LeaseCheck, "forced exit", t.ForcedExit)
+	less("connect", t.Connect, "renew", t.Renew)
+	less("silent peer", t.SilentPeer, "watchdog", t.Watchdog)
+	if t.StartupFirst > t.StartupCap {
+		broken = append(broken, fmt.Errorf("%w: startup first = %s must not exceed startup cap = %s", ErrUnsafe, t.StartupFirst, t.StartupCap))
+	}
+	if t.StepRetryFirst > t.StepRetryCap {
+		broken = append(broken, fmt.Errorf("%w: step retry first = %s must not exceed step retry cap = %s", ErrUnsafe, t.StepRetryFirst, t.StepRetryCap))
+	}
+	return errors.Join(broken...)
+}
+
+// TakeoverBound is the longest time from a worker's last renewal to the claim by a peer, when no admitted
+// transaction holds the lease row: lease + scan + queue poll (T6). Production 81 s.
+func (t Timing) TakeoverBound() time.Duration {
+	return t.Lease + t.Scan + t.QueuePoll
+}
+
+type field struct {
+	name  string
+	value *time.Duration
+}
+
+func (t *Timing) fields() []field {
+	return []field{
+		{"renew", &t.Renew},
+		{"renew attempt", &t.RenewAttempt},
+		{"lease", &t.Lease},
+		{"lease check", &t.LeaseCheck},
+		{"lease check retry", &t.LeaseCheckRetry},
+		{"scan", &t.Scan},
+		{"row lock", &t.RowLock},
+		{"probe", &t.Probe},
+		{"queue poll", &t.QueuePoll},
+		{"watchdog", &t.Watchdog},
+		{"watchdog tick", &t.WatchdogTick},
+		{"forced exit", &t.ForcedExit},
+		{"step execute", &t.StepExecute},
+		{"step settle", &t.StepSettle},
+		{"step cooperate", &t.StepCooperate},
+		{"step retry first", &t.StepRetryFirst},
+		{"step retry cap", &t.StepRetryCap},
+		{"statement", &t.Statement},
+		{"idle in transaction", &t.IdleInTransaction},
+		{"transaction", &t.Transaction},
+		{"connect", &t.Connect},
+		{"silent peer", &t.SilentPeer},
+		{"shutdown", &t.Shutdown},
+		{"startup first", &t.StartupFirst},
+		{"startup cap", &t.StartupCap},
+		{"summary", &t.Summary},
+	}
+}
