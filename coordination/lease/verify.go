@@ -1,0 +1,60 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/kesita/platform/coordination/schema"
+)
+
+var (
+	// ErrIdentityLost says that the session arrived without the executor's identity: a pooler stands in between.
+	ErrIdentityLost = errors.New("session identity lost: connect directly, or through a pooler in session mode")
+	// ErrNotWorker says that the login is not a worker login of this database, so the fence would not see it.
+	ErrNotWorker = errors.New("login is not a worker login")
+	// ErrOtherApplication says that the database belongs to another service (C3).
+	ErrOtherApplication = errors.New("database belongs to another application")
+	// ErrSchemaOld says that the coordination schema is older than this binary needs.
+	ErrSchemaOld = errors.New("coordination schema is too old: run the migration")
+)
+
+// Connection is a pool or a connection that carries the identity to verify.
+type Connection interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// Verify proves before anything starts that the database is the right one and that the fence can see this worker:
+// the identity arrived (F1), the login is listed (K2), the application owns the database (C3), the schema is recent.
+func Verify(ctx context.Context, db Connection, executor uuid.UUID, application string) error {
+	var login, seen, owner string
+	var worker bool
+	var version int
+	err := db.QueryRow(ctx, identitySQL).Scan(&login, &worker, &seen, &owner, &version)
+	switch {
+	case err != nil:
+		return fmt.Errorf("verify identity: %w", err)
+	case owner != application:
+		return fmt.Errorf("verify identity: %w: %s, this is %s", ErrOtherApplication, owner, application)
+	case !worker:
+		return fmt.Errorf("verify identity: %w: %s", ErrNotWorker, login)
+	case seen != executor.String():
+		return fmt.Errorf("verify identity: %w", ErrIdentityLost)
+	case version < schema.Version:
+		return fmt.Errorf("verify identity: %w: version %d, need %d", ErrSchemaOld, version, schema.Version)
+	}
+	return nil
+}
+
+// VerifyGuards returns an error that names every table or role through which a stale worker could write (F6, K1).
+func VerifyGuards(ctx context.Context, db Connection) error {
+	if _, err := db.Exec(ctx, verifyGuardsSQL); err != nil {
+		return fmt.Errorf("verify guards: %w", err)
+	}
+	return nil
+}

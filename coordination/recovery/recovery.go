@@ -1,0 +1,158 @@
+// Package recovery owns the scan for lost peers: it finds executors whose lease ended and has the journal move their
+// work, one transaction each.
+//
+// The database is authoritative: it decides who is expired, revokes and re-enqueues in one commit, so a scanner that
+// dies here leaves nothing half done (T2). There is no leader; scanners skip what another holds (T1). The package
+// knows neither tables nor workflows. A failing recovery of one executor delays no other and is tried again (K6).
+package recovery
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/kesita/platform/coordination/journal"
+	"github.com/kesita/platform/coordination/service"
+	"github.com/kesita/platform/coordination/signal"
+	"github.com/kesita/platform/coordination/timing"
+)
+
+// Limit is the most executors that one scan looks at (D3).
+const Limit = 100
+
+// Journal is what a scan asks of the journal.
+type Journal interface {
+	Candidates(ctx context.Context, limit int, deferred []uuid.UUID) ([]journal.Candidate, error)
+	Recover(ctx context.Context, lost uuid.UUID) (journal.Recovery, error)
+	Locked(ctx context.Context) ([]uuid.UUID, error)
+}
+
+// Config is what a scanner needs.
+type Config struct {
+	Journal Journal
+	Timing  timing.Timing
+	Log     *signal.Log
+	// EndSessions ends the sessions of an executor that is not valid any more (K4).
+	EndSessions func(ctx context.Context, executor uuid.UUID) (int, error)
+	// Scanned is told when a scan that succeeded began.
+	Scanned func(began time.Time)
+}
+
+// Scanner looks for lost peers every Timing.Scan. Make it with New.
+type Scanner struct {
+	config   Config
+	loop     *service.Loop
+	deferred []uuid.UUID
+	blocked  map[uuid.UUID]time.Time
+}
+
+// New returns a scanner that is not running yet.
+func New(config Config) *Scanner {
+	s := &Scanner{config: config, blocked: map[uuid.UUID]time.Time{}}
+	s.loop = service.NewLoop(service.Every(config.Timing.Scan), func(ctx context.Context) { _, _ = s.RunOnce(ctx) })
+	return s
+}
+
+// Start implements service.Service.
+func (s *Scanner) Start(ctx context.Context) { s.loop.Start(ctx) }
+
+// Stop implements service.Service.
+func (s *Scanner) Stop() { s.loop.Stop() }
+
+// Result is what one scan did.
+type Result struct {
+	Executors, Reenqueued, Quarantined, Failed, Blocked, SessionsEnded int
+}
+
+// RunOnce makes one scan. Its error is that of the scan itself; a single executor's failure is counted and logged.
+func (s *Scanner) RunOnce(ctx context.Context) (Result, error) {
+	began := time.Now()
+	var result Result
+	candidates, err := s.config.Journal.Candidates(ctx, Limit, s.deferred)
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			s.config.Log.Warn(ctx, signal.Recovery, signal.ScanFailed, signal.Fault(err))
+		}
+		return result, err
+	}
+	s.deferred = s.deferred[:0]
+	for _, c := range candidates {
+		s.recover(ctx, c, &result)
+	}
+	if err := s.unblock(ctx, &result); err != nil {
+		return result, err
+	}
+	s.config.Scanned(began)
+	return result, nil
+}
+
+func (s *Scanner) recover(ctx context.Context, c journal.Candidate, result *Result) {
+	r, err := s.config.Journal.Recover(ctx, c.ExecutorID)
+	lost := slog.String("lost_executor_id", c.ExecutorID.String())
+	if err != nil {
+		if ctx.Err() == nil {
+			s.config.Log.Warn(ctx, signal.Recovery, signal.ScanFailed, lost, signal.Fault(err))
+		}
+		s.deferred = append(s.deferred, c.ExecutorID)
+		result.Failed++
+		return
+	}
+	if !r.Recovered() {
+		return
+	}
+	result.Executors++
+	result.Reenqueued += r.Reenqueued
+	result.Quarantined += len(r.Quarantined)
+	s.config.Log.Info(ctx, signal.Recovery, reason(r.Cause), lost, slog.Int("reenqueued", r.Reenqueued),
+		slog.Int("quarantined", len(r.Quarantined)), slog.Int("probes_removed", r.ProbesRemoved))
+	for _, id := range r.Quarantined {
+		s.config.Log.Error(ctx, signal.RecoveryExhausted, signal.AttemptsExhausted, lost, slog.String("workflow_id", id))
+	}
+}
+
+// unblock ends the sessions of executors that expired but whose lease row a frozen transaction still holds, once
+// that took longer than any guarded transaction may (K4).
+func (s *Scanner) unblock(ctx context.Context, result *Result) error {
+	locked, err := s.config.Journal.Locked(ctx)
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			s.config.Log.Warn(ctx, signal.Recovery, signal.ScanFailed, signal.Fault(err))
+		}
+		return err
+	}
+	seen := make(map[uuid.UUID]time.Time, len(locked))
+	for _, id := range locked {
+		since, known := s.blocked[id]
+		if !known {
+			since = time.Now()
+		}
+		seen[id] = since
+		result.Blocked++
+		if time.Since(since) <= s.config.Timing.Transaction {
+			continue
+		}
+		ended, err := s.config.EndSessions(ctx, id)
+		attrs := []slog.Attr{slog.String("lost_executor_id", id.String()), slog.Int("sessions_ended", ended)}
+		if err != nil {
+			attrs = append(attrs, signal.Fault(err))
+		}
+		s.config.Log.Warn(ctx, signal.Recovery, signal.PeerBlocked, attrs...)
+		result.SessionsEnded += ended
+	}
+	s.blocked = seen
+	return nil
+}
+
+func reason(cause string) signal.Reason {
+	switch cause {
+	case "released":
+		return signal.PeerReleased
+	case "revoked":
+		return signal.PeerRevoked
+	default:
+		return signal.PeerExpired
+	}
+}

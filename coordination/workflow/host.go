@@ -1,0 +1,131 @@
+package workflow
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dbos-inc/dbos-transact-golang/dbos"
+
+	"github.com/kesita/platform/coordination/fault"
+	"github.com/kesita/platform/coordination/signal"
+	"github.com/kesita/platform/coordination/timing"
+)
+
+// Context is the context of a workflow.
+type Context = dbos.Context
+
+// Config is what a host needs.
+type Config struct {
+	Version string
+	Timing  timing.Timing
+	Log     *signal.Log
+	// CheckLease asks the database whether this executor may go on (K5).
+	CheckLease func(ctx context.Context) (left time.Duration, err error)
+	// Trip ends this process through the watchdog.
+	Trip func(reason signal.Reason, attrs ...slog.Attr)
+}
+
+// Host runs workflows for one executor.
+type Host struct {
+	config Config
+	sdk    dbos.Context
+
+	// guards everything below
+	mu     sync.Mutex
+	active map[string]time.Time
+	names  map[string]bool
+}
+
+type hostKey struct{}
+
+// NewHost returns a host that is not attached to an SDK context yet.
+func NewHost(config Config) *Host {
+	return &Host{config: config, active: map[string]time.Time{}, names: map[string]bool{}}
+}
+
+// Bind returns a context from which RunStep and Enqueue find the host. The SDK's root must be derived from it.
+func (h *Host) Bind(ctx context.Context) context.Context { return context.WithValue(ctx, hostKey{}, h) }
+
+// Attach tells the host the SDK's root context.
+func (h *Host) Attach(sdk dbos.Context) { h.sdk = sdk }
+
+// Active returns the IDs of the workflows that run in this process, with the time at which each was entered.
+func (h *Host) Active() map[string]time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	active := make(map[string]time.Time, len(h.active))
+	for id, at := range h.active {
+		active[id] = at
+	}
+	return active
+}
+
+// Names reports which workflow names are registered.
+func (h *Host) Names() map[string]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	names := make(map[string]bool, len(h.names))
+	for name := range h.names {
+		names[name] = true
+	}
+	return names
+}
+
+func hostOf(ctx context.Context) *Host {
+	h, ok := ctx.Value(hostKey{}).(*Host)
+	if !ok {
+		panic("workflow: context does not come from a runtime")
+	}
+	return h
+}
+
+func (h *Host) enter(id string) (leave func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.active[id] = time.Now()
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.active, id)
+	}
+}
+
+// awaitLease returns nil when the database confirmed the lease. While nobody can tell it refuses and asks again,
+// until the lease is confirmed, lost, or the context ends; none of it reaches the workflow as an error of its own.
+func (h *Host) awaitLease(ctx context.Context) error {
+	for {
+		_, err := h.config.CheckLease(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case fault.Of(err) == fault.Fenced:
+			return h.park(ctx, signal.LeaseLost)
+		}
+		if err := pause(ctx, h.config.Timing.LeaseCheckRetry); err != nil {
+			return err
+		}
+	}
+}
+
+// park ends the process through the watchdog and blocks until the SDK's root is cancelled or the process is gone: a
+// returned error would be written down as the workflow's own failure.
+func (h *Host) park(ctx context.Context, reason signal.Reason, attrs ...slog.Attr) error {
+	h.config.Trip(reason, attrs...)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
