@@ -127,11 +127,13 @@ func (s search) folders() []string {
 	return list
 }
 
+// folderVersion is the last number in the folder's path, 0 without one.
 func folderVersion(path string) float64 {
-	version, err := strconv.ParseFloat(folderNumber.FindString(path), 64)
-	if err != nil {
+	numbers := folderNumber.FindAllString(filepath.Dir(path), -1)
+	if len(numbers) == 0 {
 		return 0
 	}
+	version, _ := strconv.ParseFloat(numbers[len(numbers)-1], 64) // the pattern matches only numbers
 	return version
 }
 

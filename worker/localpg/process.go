@@ -127,8 +127,10 @@ var errPortTaken = errors.New("port is taken")
 func (s *Server) awaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(readyPoll)
 	defer ticker.Stop()
+	attempts, cancel := s.process.untilExit(ctx)
+	defer cancel()
 	for {
-		err := s.login(ctx)
+		err := s.login(attempts)
 		if err == nil {
 			return nil
 		}
@@ -140,6 +142,20 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// untilExit is ctx, ended early by the end of the process: whoever else listens
+// on the port might never answer a login.
+func (p *process) untilExit(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		select {
+		case <-p.exited:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 func (s *Server) login(ctx context.Context) error {
