@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// parent starts a server, says where it is and waits for its end of input.
+// parent starts a server, says where it is and closes it at its end of input.
 func parent() int {
 	server, err := localpg.Start(context.Background(), localpg.Options{})
 	if err != nil {
@@ -37,5 +37,9 @@ func parent() int {
 	}
 	fmt.Println(server.PID(), server.LogPath())
 	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err := server.Close(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return 0
 }

@@ -2,6 +2,7 @@ package localpg_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,45 +11,58 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/kesita/platform/worker/localpg"
 )
 
 func TestAServerDiesWithItsKilledParentAndTheNextStartRemovesItsFolder(t *testing.T) {
 	t.Parallel()
-	other := start(t, localpg.Options{})
+	temporary := folder(t) // other test binaries sweep the system's
 
-	pid, dir := killedParent(t)
-	require.Eventually(t, func() bool { return gone(pid) }, patience, poll)
-	require.DirExists(t, dir)
+	living := startParent(t, temporary)
+	killed := startParent(t, temporary)
+	require.NoError(t, killed.command.Process.Kill())
+	_ = killed.command.Wait() // killed: always an error
+	require.Eventually(t, func() bool { return gone(killed.server) }, patience, poll)
+	require.DirExists(t, killed.dir)
 
-	start(t, localpg.Options{})
-	require.NoDirExists(t, dir)
-	require.FileExists(t, other.LogPath(), "the folder of a living owner stays")
+	next := startParent(t, temporary)
+	require.NoDirExists(t, killed.dir)
+	require.DirExists(t, living.dir, "the folder of a living owner stays")
+	require.NoError(t, errors.Join(living.finish(), next.finish()))
+	require.NoDirExists(t, living.dir)
 }
 
-// killedParent runs a parent with a server of its own, kills it and answers
-// the server's pid and folder.
-func killedParent(t *testing.T) (pid int, dir string) {
+// parentProcess is another process with a server of its own.
+type parentProcess struct {
+	command *exec.Cmd
+	stdin   io.Closer
+	server  int
+	dir     string
+}
+
+func startParent(t *testing.T, temporary string) *parentProcess {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	command := exec.CommandContext(t.Context(), self)
-	command.Env = append(os.Environ(), roleVariable+"=1")
+	command.Env = append(os.Environ(), roleVariable+"=1", "TMPDIR="+temporary)
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe()
 	require.NoError(t, err)
-	defer func() { _ = stdin.Close() }()
 	stdout, err := command.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
 
+	started := &parentProcess{command: command, stdin: stdin}
 	var log string
-	_, err = fmt.Fscan(io.LimitReader(stdout, 4096), &pid, &log)
+	_, err = fmt.Fscan(stdout, &started.server, &log)
 	require.NoError(t, err)
-	require.NoError(t, command.Process.Kill())
-	_ = command.Wait() // killed: always an error
-	return pid, filepath.Dir(log)
+	started.dir = filepath.Dir(log)
+	return started
+}
+
+// finish ends the process in an orderly way.
+func (p *parentProcess) finish() error {
+	return errors.Join(p.stdin.Close(), p.command.Wait())
 }
 
 // gone counts a process that nobody has collected yet as gone.
