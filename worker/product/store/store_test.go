@@ -289,6 +289,19 @@ func TestReceipt(t *testing.T) {
 		}
 	})
 
+	t.Run("AStaleGenerationSendsNothingMore", func(t *testing.T) {
+		t.Parallel()
+		in := db.Task(t)
+		_, err := store.StartRun(ctx, db, in)
+		require.NoError(t, err)
+		_, err = store.RecordSend(ctx, db, in)
+		require.NoError(t, err)
+		_, err = store.StartRun(ctx, db, db.NextGeneration(t, in))
+		require.NoError(t, err)
+		_, err = store.RecordSend(ctx, db, in)
+		require.ErrorIs(t, err, store.ErrStaleGeneration)
+	})
+
 	t.Run("NoAnswerIsStoredWithoutARequest", func(t *testing.T) {
 		t.Parallel()
 		in := db.Task(t)
