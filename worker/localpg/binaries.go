@@ -16,8 +16,8 @@ import (
 // oldest is the first PostgreSQL major with MERGE, which the write guards cover.
 const oldest = 15
 
-// ErrNoBinaries: the machine has no PostgreSQL that can be used, and fetching
-// one did not work.
+// ErrNoBinaries says that the machine has no PostgreSQL that can be used, and
+// that fetching one did not work.
 var ErrNoBinaries = errors.New("no PostgreSQL server binaries")
 
 // versionNumber finds the major in "postgres (PostgreSQL) 15.9 (Debian ...)".
@@ -148,7 +148,6 @@ func inspect(ctx context.Context, folder string, runAs *account) (binaries, erro
 	if err := runAs.canReach(found.tool("postgres")); err != nil {
 		return binaries{}, err
 	}
-	//nolint:gosec // running the found server is what this package is for
 	output, err := exec.CommandContext(ctx, found.tool("postgres"), "--version").Output()
 	if err != nil {
 		return binaries{}, fmt.Errorf("ask %s for its version: %w", found.tool("postgres"), err)

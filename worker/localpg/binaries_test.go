@@ -93,7 +93,7 @@ func TestBinaries(t *testing.T) {
 	t.Run("BinariesThatTheUnprivilegedAccountCannotReachAreRefused", func(t *testing.T) {
 		t.Parallel()
 		root := t.TempDir()
-		require.NoError(t, os.Chmod(root, 0o700)) //nolint:gosec // a folder needs its x bit
+		require.NoError(t, os.Chmod(root, 0o700))
 		fake(t, filepath.Join(root, "bin"), "17.1")
 		_, err := inspect(t.Context(), filepath.Join(root, "bin"), &account{name: "nobody"})
 		require.ErrorContains(t, err, "user nobody, which runs PostgreSQL for root, cannot enter "+root)
@@ -107,7 +107,7 @@ func TestAPortThatSomebodyElseHasIsRecognised(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, server.Close(context.Background())) })
 	require.NoError(t, server.Stop(t.Context(), Fast))
 
-	listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(server.Port()))
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(server.Port()))
 	require.NoError(t, err)
 	require.ErrorIs(t, server.StartAgain(t.Context()), errPortTaken)
 	require.NoError(t, listener.Close())
@@ -117,9 +117,9 @@ func TestAPortThatSomebodyElseHasIsRecognised(t *testing.T) {
 // fake writes a server that can only answer its version.
 func fake(t *testing.T, dir, version string) {
 	t.Helper()
-	require.NoError(t, os.MkdirAll(dir, 0o755)) //nolint:gosec // others run what is in it
+	require.NoError(t, os.MkdirAll(dir, 0o755))
 	script := "#!/bin/sh\necho 'postgres (PostgreSQL) " + version + "'\n"
 	for _, name := range []string{"postgres", "initdb"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755)) //nolint:gosec // a program
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 	}
 }

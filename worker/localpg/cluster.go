@@ -31,7 +31,6 @@ func (s *Server) createCluster(ctx context.Context, options Options) (string, er
 		"--pgdata=" + s.dir.data(), "--username=" + Superuser, "--pwfile=" + passwordFile,
 		"--auth=scram-sha-256", "--encoding=UTF8", "--no-sync", "--no-instructions",
 	}, locale()...)
-	//nolint:gosec // the tool of the server that was found
 	command := exec.CommandContext(ctx, s.binaries.tool("initdb"), arguments...)
 	s.configure(command)
 	runtime.LockOSThread() // see startKept
@@ -99,7 +98,7 @@ func freePort() (int, error) {
 	const first, last, attempts = 20000, 32000, 100
 	var lastErr error
 	for range attempts {
-		port := first + mathrand.IntN(last-first) //nolint:gosec // no secret
+		port := first + mathrand.IntN(last-first)
 		listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 		if err != nil {
 			lastErr = err

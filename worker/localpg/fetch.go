@@ -57,7 +57,7 @@ func unpack(cacheDir, unpacked, repository string) error {
 	var said bytes.Buffer
 	config := embeddedpostgres.DefaultConfig().
 		Version(fetchedVersion).
-		Port(uint32(port)). //nolint:gosec // a port fits
+		Port(uint32(port)).
 		CachePath(cacheDir).
 		BinariesPath(unpacked).
 		RuntimePath(scratch).
@@ -95,7 +95,7 @@ func cacheFolder(wanted string) (string, error) {
 		}
 		wanted = filepath.Join(own, "kesita", "postgresql")
 	}
-	if err := os.MkdirAll(wanted, 0o755); err != nil { //nolint:gosec // others must be able to run the binaries
+	if err := os.MkdirAll(wanted, 0o755); err != nil {
 		return "", fmt.Errorf("make cache folder: %w", err)
 	}
 	return wanted, nil

@@ -48,7 +48,7 @@ func TestServer(t *testing.T) {
 		require.NoError(t, server.Stop(t.Context(), localpg.Fast))
 		require.Zero(t, server.PID())
 		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
-		_, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(server.Port()))
+		_, err := new(net.Dialer).DialContext(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(server.Port()))
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	})
 
@@ -148,7 +148,7 @@ func TestStartRefuses(t *testing.T) {
 	t.Run("ASocketFolderThatIsTooLong", func(t *testing.T) {
 		t.Parallel()
 		dir := filepath.Join(folder(t), "a-folder-with-a-name-that-is-much-too-long-for-the-path-of-a-unix-socket-on-any-system")
-		require.NoError(t, os.Mkdir(dir, 0o755)) //nolint:gosec // the server's account must enter it
+		require.NoError(t, os.Mkdir(dir, 0o755))
 		_, err := localpg.Start(t.Context(), localpg.Options{Dir: dir})
 		require.ErrorContains(t, err, "longer than")
 	})
@@ -159,7 +159,8 @@ func TestStartRefuses(t *testing.T) {
 		steps := 0
 		dir := folder(t)
 		_, err := localpg.Start(ended, localpg.Options{Dir: dir, Progress: func(string) {
-			if steps++; steps == 2 { // initdb is done, the server is about to start
+			steps++
+			if steps == 2 { // initdb is done, the server is about to start
 				cancel()
 			}
 		}})
@@ -186,7 +187,7 @@ func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "localpg-")
 	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // see above
+	require.NoError(t, os.Chmod(dir, 0o755))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	return dir
 }

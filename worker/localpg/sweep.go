@@ -58,7 +58,6 @@ func endLeft(left *directory, found binaries, runAs *account) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
-	//nolint:gosec // the tool of the server that was found
 	command := exec.CommandContext(ctx, found.tool("pg_ctl"), "stop", "-m", "immediate", "-D", left.data())
 	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: runAs.credential()}
