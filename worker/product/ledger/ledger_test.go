@@ -1,0 +1,134 @@
+package ledger_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/kesita/platform/coordination/fault"
+	"github.com/kesita/platform/worker/localpg/localpgtest"
+	"github.com/kesita/platform/worker/product/ledger"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(localpgtest.Main(m, func() error { return goleak.Find() }))
+}
+
+const patience = 10 * time.Second
+
+func open(t *testing.T, url string) *ledger.Ledger {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), url, patience)
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	return l
+}
+
+// database is a ledger that admits one tenant and refuses another by name.
+func database(t *testing.T) (url string, admitted, refused uuid.UUID) {
+	t.Helper()
+	_, url = localpgtest.Database(t, localpgtest.Shared(t))
+	connection, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { _ = connection.Close(t.Context()) }()
+	admitted, refused = uuid.New(), uuid.New()
+	_, err = connection.Exec(t.Context(), ledger.Schema)
+	require.NoError(t, err)
+	_, err = connection.Exec(t.Context(), `insert into ledger.admission values ($1, true), ($2, false)`, admitted, refused)
+	require.NoError(t, err)
+	return url, admitted, refused
+}
+
+// The ledger decides who is admitted, and silence admits nobody (F9).
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+
+	t.Run("NobodyIsAdmittedWithoutAnAnswer", func(t *testing.T) {
+		t.Parallel()
+		l := open(t, "postgres://nobody@"+deadAddress(t)+"/ledger?sslmode=disable")
+		yes, err := l.Admit(t.Context(), uuid.New())
+		require.ErrorIs(t, err, ledger.ErrUnavailable)
+		require.False(t, yes)
+		require.False(t, fault.Infrastructure(err), "it does not look like our own database")
+		require.NotContains(t, err.Error(), "nobody@")
+	})
+
+	t.Run("OnlyListedTenantsAreAdmitted", func(t *testing.T) {
+		t.Parallel()
+		url, admitted, refused := database(t)
+		l := open(t, url)
+		for tenant, want := range map[uuid.UUID]bool{admitted: true, refused: false, uuid.New(): false} {
+			yes, err := l.Admit(t.Context(), tenant)
+			require.NoError(t, err)
+			require.Equal(t, want, yes)
+		}
+	})
+
+	t.Run("TheEndOfTheContextIsNoAnswerOfTheLedger", func(t *testing.T) {
+		t.Parallel()
+		url, admitted, _ := database(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := open(t, url).Admit(ctx, admitted)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, ledger.ErrUnavailable)
+	})
+
+	t.Run("WithoutALedgerEverybodyIsAdmitted", func(t *testing.T) {
+		t.Parallel()
+		l := open(t, "")
+		require.False(t, l.Configured())
+		yes, err := l.Admit(t.Context(), uuid.New())
+		require.NoError(t, err)
+		require.True(t, yes)
+		require.NoError(t, l.Check(t.Context()))
+	})
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+
+	t.Run("ALedgerThatAnswersIsReady", func(t *testing.T) {
+		t.Parallel()
+		url, _, _ := database(t)
+		require.NoError(t, open(t, url).Check(t.Context()))
+	})
+
+	t.Run("AMissingTableIsAFaultThatDoesNotHeal", func(t *testing.T) {
+		t.Parallel()
+		_, url := localpgtest.Database(t, localpgtest.Shared(t))
+		err := open(t, url).Check(t.Context())
+		require.ErrorIs(t, err, ledger.ErrUnavailable)
+		require.Equal(t, fault.SchemaMissing, fault.Of(err))
+	})
+
+	t.Run("AServerThatIsDownHeals", func(t *testing.T) {
+		t.Parallel()
+		err := open(t, "postgres://"+deadAddress(t)+"/ledger?sslmode=disable").Check(t.Context())
+		require.True(t, fault.Heals(err), "%v", err)
+	})
+}
+
+func TestOpenRefusesWhatItCannotUseWithoutShowingIt(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"postgres://u:planted@h:port/d", "postgres://u:planted@db.example/d?sslmode=disable"} {
+		_, err := ledger.Open(t.Context(), url, patience)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "planted")
+	}
+}
+
+func deadAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
