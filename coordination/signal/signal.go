@@ -67,6 +67,8 @@ const (
 	Ready             Reason = "ready"
 	NotReady          Reason = "not_ready"
 	SDK               Reason = "sdk"
+	ObservationFailed Reason = "observation_failed"
+	QueueStalled      Reason = "queue_stalled"
 )
 
 // Log writes lines for one executor.

@@ -37,6 +37,12 @@ type Timing struct {
 	// QueuePoll is the polling interval of the business queues and the private queue. Production 1 s.
 	QueuePoll time.Duration
 
+	// Monitor is the period of the business queue monitor. Production 5 s (D5).
+	Monitor time.Duration
+	// ClaimBackoff is the SDK's longest pause after contended claims. Production 120 s, the SDK's constant. A scaled
+	// profile scales it too: a false alarm there costs a restart and no more (D5).
+	ClaimBackoff time.Duration
+
 	// Watchdog is the longest time without a renewal, a scan or a probe, counted from the send time of the last
 	// success on the monotonic clock. Production 45 s (D6, D10).
 	Watchdog time.Duration
@@ -90,6 +96,9 @@ func Production() Timing {
 
 		Probe:     15 * time.Second,
 		QueuePoll: time.Second,
+
+		Monitor:      5 * time.Second,
+		ClaimBackoff: 120 * time.Second,
 
 		Watchdog:     45 * time.Second,
 		WatchdogTick: time.Second,
@@ -166,6 +175,12 @@ func (t Timing) TakeoverBound() time.Duration {
 	return t.Lease + t.Scan + t.QueuePoll
 }
 
+// BacklogStall is how long a claimable queue may go without a claim before it counts as stalled: the SDK's longest
+// pause with its 5 % jitter, and two observations. Production 136 s; more for polling intervals above 120 s (D5).
+func (t Timing) BacklogStall(poll time.Duration) time.Duration {
+	return max(t.ClaimBackoff, poll)*105/100 + 2*t.Monitor
+}
+
 type field struct {
 	name  string
 	value *time.Duration
@@ -182,6 +197,8 @@ func (t *Timing) fields() []field {
 		{"row lock", &t.RowLock},
 		{"probe", &t.Probe},
 		{"queue poll", &t.QueuePoll},
+		{"monitor", &t.Monitor},
+		{"claim backoff", &t.ClaimBackoff},
 		{"watchdog", &t.Watchdog},
 		{"watchdog tick", &t.WatchdogTick},
 		{"forced exit", &t.ForcedExit},
