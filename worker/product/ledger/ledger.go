@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -42,19 +43,33 @@ var ErrUnavailable = errors.New("control ledger is unavailable")
 // and a readiness check beside them.
 const connections = 3
 
-// Ledger is a control ledger. It is safe for concurrent use.
-type Ledger struct {
-	pool    *pgxpool.Pool // nil: no ledger is configured
-	timeout time.Duration
+// admissions bounds how often one admission is asked for while the ledger is away.
+const admissions = 5
+
+// Settings of a ledger.
+type Settings struct {
+	// URL leads to the ledger's database; empty is no ledger.
+	URL string
+	// Timeout bounds one question.
+	Timeout time.Duration
+	// FirstPause and LongestPause bound the jittered, doubling pause between two
+	// questions of one admission.
+	FirstPause, LongestPause time.Duration
 }
 
-// Open returns a ledger that connects when it is first asked. Each question is
-// bounded by timeout. An empty url is no ledger. Errors name no part of the url.
-func Open(ctx context.Context, url string, timeout time.Duration) (*Ledger, error) {
-	if url == "" {
+// Ledger is a control ledger. It is safe for concurrent use.
+type Ledger struct {
+	pool     *pgxpool.Pool // nil: no ledger is configured
+	settings Settings
+}
+
+// Open returns a ledger that connects when it is first asked. Errors name no
+// part of the URL.
+func Open(ctx context.Context, settings Settings) (*Ledger, error) {
+	if settings.URL == "" {
 		return &Ledger{}, nil
 	}
-	config, err := pgxpool.ParseConfig(url)
+	config, err := pgxpool.ParseConfig(settings.URL)
 	if err != nil {
 		return nil, errors.New("control ledger url is not valid")
 	}
@@ -66,7 +81,7 @@ func Open(ctx context.Context, url string, timeout time.Duration) (*Ledger, erro
 	if err != nil {
 		return nil, fmt.Errorf("open control ledger pool: %w", err)
 	}
-	return &Ledger{pool: pool, timeout: timeout}, nil
+	return &Ledger{pool: pool, settings: settings}, nil
 }
 
 // Configured reports whether there is a ledger.
@@ -83,10 +98,19 @@ func (l *Ledger) Check(ctx context.Context) error {
 	return nil
 }
 
-// Admit reports whether the tenant's work may start. ErrUnavailable without an
-// answer, with the class of the fault as text, or the cause of ctx's end.
+// Admit reports whether the tenant's work may start. A ledger that is away for
+// a moment is asked up to five times. ErrUnavailable without an answer, with the
+// class of the fault as text, or the cause of ctx's end.
 func (l *Ledger) Admit(ctx context.Context, tenant uuid.UUID) (bool, error) {
-	admitted, err := l.ask(ctx, admitSQL, tenant)
+	admitted, err := backoff.Retry(ctx, func() (bool, error) {
+		admitted, err := l.ask(ctx, admitSQL, tenant)
+		if err != nil && !fault.Heals(err) {
+			err = backoff.Permanent(err)
+		}
+		return admitted, err
+	}, backoff.WithMaxTries(admissions), backoff.WithMaxElapsedTime(0), backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval: l.settings.FirstPause, MaxInterval: l.settings.LongestPause, Multiplier: 2, RandomizationFactor: 0.5,
+	}))
 	switch {
 	case err == nil:
 		return admitted, nil
@@ -109,7 +133,7 @@ func (l *Ledger) ask(ctx context.Context, question string, arguments ...any) (bo
 	if l.pool == nil {
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	ctx, cancel := context.WithTimeout(ctx, l.settings.Timeout)
 	defer cancel()
 	var yes bool
 	err := pgx.BeginTxFunc(ctx, l.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {

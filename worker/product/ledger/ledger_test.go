@@ -2,8 +2,13 @@ package ledger_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net"
 	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,11 +26,13 @@ func TestMain(m *testing.M) {
 	os.Exit(localpgtest.Main(m, func() error { return goleak.Find() }))
 }
 
-const patience = 10 * time.Second
+func settings(url string) ledger.Settings {
+	return ledger.Settings{URL: url, Timeout: 10 * time.Second, FirstPause: time.Millisecond, LongestPause: 10 * time.Millisecond}
+}
 
 func open(t *testing.T, url string) *ledger.Ledger {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), url, patience)
+	l, err := ledger.Open(t.Context(), settings(url))
 	require.NoError(t, err)
 	t.Cleanup(l.Close)
 	return l
@@ -49,6 +56,19 @@ func database(t *testing.T) (url string, admitted, refused uuid.UUID) {
 // The ledger decides who is admitted, and silence admits nobody (F9).
 func TestAdmit(t *testing.T) {
 	t.Parallel()
+
+	t.Run("ALedgerThatIsAwayForAMomentIsAskedAgain", func(t *testing.T) {
+		t.Parallel()
+		url, admitted, _ := database(t)
+		target, err := pgx.ParseConfig(url)
+		require.NoError(t, err)
+		address, refused := flakyProxy(t, target.Host, target.Port, 2)
+		yes, err := open(t, fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", target.User, target.Password, address, target.Database)).
+			Admit(t.Context(), admitted)
+		require.NoError(t, err)
+		require.True(t, yes)
+		require.EqualValues(t, 2, refused.Load())
+	})
 
 	t.Run("NobodyIsAdmittedWithoutAnAnswer", func(t *testing.T) {
 		t.Parallel()
@@ -119,10 +139,43 @@ func TestCheck(t *testing.T) {
 func TestOpenRefusesWhatItCannotUseWithoutShowingIt(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"postgres://u:planted@h:port/d", "postgres://u:planted@db.example/d?sslmode=disable"} {
-		_, err := ledger.Open(t.Context(), url, patience)
+		_, err := ledger.Open(t.Context(), settings(url))
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "planted")
 	}
+}
+
+// flakyProxy forwards connections to a server after it cut the first ones.
+func flakyProxy(t *testing.T, host string, port uint16, cut int32) (address string, refused *atomic.Int32) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	refused = new(atomic.Int32)
+	var forwards sync.WaitGroup
+	t.Cleanup(forwards.Wait)
+	t.Cleanup(func() { _ = listener.Close() })
+	forwards.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if refused.Load() < cut {
+				refused.Add(1)
+				_ = client.Close()
+				continue
+			}
+			server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
+			if err != nil {
+				t.Errorf("dial the server: %v", err)
+				_ = client.Close()
+				return
+			}
+			forwards.Go(func() { _, _ = io.Copy(server, client); _ = server.Close() })
+			forwards.Go(func() { _, _ = io.Copy(client, server); _ = client.Close() })
+		}
+	})
+	return listener.Addr().String(), refused
 }
 
 func deadAddress(t *testing.T) string {

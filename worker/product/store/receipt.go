@@ -23,14 +23,15 @@ type Answer struct {
 	Summary   string
 }
 
-// Answered reports whether the provider's answer for this generation is stored.
-func Answered(ctx context.Context, db Database, in task.Input) (bool, error) {
-	var answered bool
-	err := db.QueryRow(ctx, receiptAnswerSQL, in.TenantID, in.TaskID, in.Generation).Scan(&answered)
-	if err != nil {
-		return false, fmt.Errorf("read receipt: %w", err)
+// AnsweredReceipt returns the provider's receipt ID when its answer for this
+// generation is stored, else "".
+func AnsweredReceipt(ctx context.Context, db Database, in task.Input) (string, error) {
+	var id string
+	err := db.QueryRow(ctx, receiptAnswerSQL, in.TenantID, in.TaskID, in.Generation).Scan(&id)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return "", fmt.Errorf("read receipt: %w", err)
 	}
-	return answered, nil
+	return id, nil
 }
 
 // RecordSend notes that a request is about to leave and returns how many have,

@@ -253,9 +253,9 @@ func TestReceipt(t *testing.T) {
 		answered(t, db, in)
 		_, err := store.RecordSend(ctx, db, in)
 		require.ErrorIs(t, err, store.ErrStaleGeneration)
-		have, err := store.Answered(ctx, db, in)
+		receipt, err := store.AnsweredReceipt(ctx, db, in)
 		require.NoError(t, err)
-		require.True(t, have)
+		require.Equal(t, "r1", receipt)
 	})
 
 	t.Run("AnUnansweredRequestSettlesAsUnknownOutcome", func(t *testing.T) {
