@@ -93,6 +93,7 @@ declare
     claimed text;
     until timestamptz;
     bound_ms bigint;
+    conflict text;
 begin
     if not exists (select from workflow_coordination.worker_login w where w.login = session_user) then
         return null;
@@ -102,15 +103,20 @@ begin
         raise exception 'write refused: session of worker login % carries no executor identity', session_user
             using errcode = 'KF003', hint = 'connect directly or through a pooler in session mode; use Runtime.ConfigurePool';
     end if;
-    if current_setting('transaction_isolation') = 'repeatable read' then
-        -- Only a change of state can raise 40001 here. Without the translation the caller would take a
-        -- revocation for queue contention and try again.
+    if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
+        -- Only a change of state can raise 40001 at this row. Without the translation the caller would take a
+        -- revocation for queue contention and try again. Conflicts between serializable transactions carry a detail
+        -- and stay what they are.
         begin
             select e.expires_at, e.transaction_ms into until, bound_ms from workflow_coordination.executor e
              where e.executor_id = claimed::uuid and e.worker_login = session_user
                and e.state = 'active' and e.expires_at > clock_timestamp()
                for key share;
         exception when serialization_failure then
+            get stacked diagnostics conflict = pg_exception_detail;
+            if conflict <> '' then
+                raise;
+            end if;
             raise exception 'write refused: lease of executor % was revoked', claimed using errcode = 'KF002';
         end;
     else
