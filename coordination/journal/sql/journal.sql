@@ -57,61 +57,62 @@ $$;
 create or replace function workflow_coordination.remove_probe(p_executor uuid) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-    name text := workflow_coordination.probe_queue(p_executor);
+    probe text := workflow_coordination.probe_queue(p_executor);
     removed integer;
 begin
-    delete from dbos.workflow_status w where w.workflow_uuid = name;
+    delete from dbos.workflow_status w where w.workflow_uuid = probe;
     get diagnostics removed = row_count;
-    delete from dbos.workflow_input i where i.workflow_uuid = name;
-    delete from dbos.workflow_output o where o.workflow_uuid = name;
-    delete from dbos.operation_outputs p where p.workflow_uuid = name;
-    delete from dbos.queues q where q.name = name;
+    delete from dbos.workflow_input i where i.workflow_uuid = probe;
+    delete from dbos.workflow_output o where o.workflow_uuid = probe;
+    delete from dbos.operation_outputs p where p.workflow_uuid = probe;
+    delete from dbos.queues q where q.name = probe;
     return removed;
 end
 $$;
 
--- recoverable: PENDING workflows of ended or expired executors that a worker of this application and version may move.
--- The scan and the recovery share it, so an executor is never listed for rows that recovery would leave alone (T3, O4).
-create or replace view workflow_coordination.recoverable as
-    select w.workflow_uuid, w.executor_id as owner_text, e.executor_id, e.state, e.application_name, e.application_version
-      from dbos.workflow_status w
-      join workflow_coordination.executor e
-        on e.executor_id = case when w.executor_id ~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
-                                then w.executor_id::uuid end
-     where w.status = 'PENDING' and w.workflow_uuid <> ''
-       and w.application_version = e.application_version
-       and (w.application_name = e.application_name or w.application_name is null);
+-- Planning, here and below: enable_seqscan, enable_hashjoin and enable_mergejoin are off. What is looked for is always a
+-- few rows behind an index (unfinished workflows, active executors, a primary key); a plan that reads finished history
+-- or tombstones instead must not be chosen, however wrong the statistics are.
 
--- recovery_candidates: executors whose work waits for a takeover, at most p_limit (D3, T5); p_deferred come last.
+-- recovery_candidates: executors whose work waits for a takeover, at most p_limit (D3, T5): expired ones, and ended ones
+-- that still own unfinished work or a private queue. p_deferred come last, in its order. The conditions on a workflow
+-- are those of recover_executor: nobody is listed for rows that it would leave alone (T3, O4).
 -- Locks: FOR UPDATE SKIP LOCKED on the rows returned, until the statement's transaction ends: one that a frozen
 -- transaction still holds does not use up the limit.
 create or replace function workflow_coordination.recovery_candidates(p_scanner uuid, p_limit integer, p_deferred uuid[])
 returns table (executor_id uuid, state text)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
     own workflow_coordination.executor;
 begin
-    select * into own from workflow_coordination.executor e where e.executor_id = p_scanner and e.worker_login = session_user;
+    select * into own from workflow_coordination.executor e
+     where e.executor_id = p_scanner and e.worker_login = session_user
+       and e.state = 'active' and e.expires_at > clock_timestamp();
+    if own.executor_id is null then
+        perform workflow_coordination.refuse(p_scanner);
+    end if;
     return query
-    with waiting as (
+    with owner as materialized (
+        select distinct w.executor_id as id from dbos.workflow_status w
+         where w.status = 'PENDING' and w.workflow_uuid <> ''
+           and w.application_name = own.application_name and w.application_version = own.application_version
+        union
+        select substr(q.name, 14) from dbos.queues q where q.name like 'kesita-probe-%'
+    ), ended as (
+        select e.executor_id from owner o join workflow_coordination.executor e
+            on e.executor_id = case when o.id ~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' then o.id::uuid end
+         where e.state <> 'active'
+           and e.application_name = own.application_name and e.application_version = own.application_version
+    ), expired as (
         select e.executor_id from workflow_coordination.executor e
          where e.state = 'active' and e.expires_at <= clock_timestamp()
            and e.application_name = own.application_name and e.application_version = own.application_version
-        union
-        select r.executor_id from workflow_coordination.recoverable r
-         where r.state <> 'active'
-           and r.application_name = own.application_name and r.application_version = own.application_version
-        union
-        select e.executor_id from dbos.queues q join workflow_coordination.executor e
-            on e.executor_id = case when q.name ~ '^kesita-probe-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
-                                    then substr(q.name, 14)::uuid end
-         where e.state <> 'active'
-           and e.application_name = own.application_name and e.application_version = own.application_version
     )
     select e.executor_id, e.state from workflow_coordination.executor e
-     where e.executor_id in (select w.executor_id from waiting w)
-     order by e.executor_id = any (p_deferred), e.expires_at
+     where e.executor_id in (select x.executor_id from ended x union select x.executor_id from expired x)
+     order by array_position(p_deferred, e.executor_id) nulls first, e.expires_at
      limit p_limit for update skip locked;
 end
 $$;
@@ -119,7 +120,8 @@ $$;
 -- locked_candidates: expired executors whose row a transaction still holds (K4). Reads only; used to find whose
 -- sessions must be ended. Locks: FOR UPDATE SKIP LOCKED on the free ones, until the statement's transaction ends.
 create or replace function workflow_coordination.locked_candidates(p_scanner uuid) returns setof uuid
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
     own workflow_coordination.executor;
 begin
@@ -144,7 +146,8 @@ $$;
 create or replace function workflow_coordination.recover_executor(
     p_scanner uuid, p_lost uuid, p_max_attempts integer, p_claim_ceiling integer)
 returns table (outcome text, cause text, reenqueued integer, quarantined text[], probes_removed integer)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
     own workflow_coordination.executor;
@@ -178,13 +181,13 @@ begin
     with judged as (
         -- FOR UPDATE reads the state again behind the row lock: one that finished meanwhile is left alone (T3).
         select w.workflow_uuid, w.name, w.queue_name, w.deduplication_id,
-               w.recovery_attempts - case when cause = 'released' then least(1, w.recovery_attempts) else 0 end as attempts,
-               w.recovery_attempts + coalesce(f.refunds, 0) as claims,
+               coalesce(w.recovery_attempts, 0) - r.refund as attempts, r.refund,
+               coalesce(w.recovery_attempts, 0) + coalesce(f.refunds, 0) as claims,
                (select count(*) from dbos.operation_outputs o where o.workflow_uuid = w.workflow_uuid) as checkpoints
           from dbos.workflow_status w left join workflow_coordination.claim_refund f on f.workflow_id = w.workflow_uuid
+         cross join lateral (select case when cause = 'released' and w.recovery_attempts > 0 then 1 else 0 end as refund) r
          where w.status = 'PENDING' and w.executor_id = lost.executor_id::text and w.workflow_uuid <> ''
-           and w.application_version = lost.application_version
-           and (w.application_name = lost.application_name or w.application_name is null)
+           and w.application_name = lost.application_name and w.application_version = lost.application_version
            for update of w
     ), moved as (
         update dbos.workflow_status w set
@@ -199,7 +202,7 @@ begin
                completed_at = case when j.attempts >= p_max_attempts or j.claims >= p_claim_ceiling then now_ms end
           from judged j
          where w.workflow_uuid = j.workflow_uuid
-        returning w.workflow_uuid, w.status, j.name, j.queue_name, j.deduplication_id, j.attempts, j.claims, j.checkpoints
+        returning w.workflow_uuid, w.status, j.name, j.queue_name, j.deduplication_id, j.attempts, j.refund, j.checkpoints
     ), noted as (
         insert into workflow_coordination.takeover (workflow_id, lost_executor, scanner_executor, cause, action, queue_name, attempts, checkpoints)
         select m.workflow_uuid, p_lost, p_scanner, cause,
@@ -207,7 +210,7 @@ begin
           from moved m
     ), refunded as (
         insert into workflow_coordination.claim_refund as f (workflow_id, refunds)
-        select m.workflow_uuid, 1 from moved m where cause = 'released' and m.claims > 0
+        select m.workflow_uuid, 1 from moved m where m.refund > 0
         on conflict (workflow_id) do update set refunds = f.refunds + 1
     ), marked as (
         insert into workflow_coordination.quarantine as q
