@@ -23,6 +23,8 @@ var ErrRunning = errors.New("PostgreSQL server is running")
 // Stop runs out of time; readyPoll is the pause between two attempts to connect.
 // They stand here, not in coordination/timing, because they describe a machine's
 // speed and no promise of the platform.
+//
+//policy:allow how fast a machine starts a server is no timing of the platform
 const (
 	startTimeout = 60 * time.Second
 	killWait     = 10 * time.Second

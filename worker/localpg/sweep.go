@@ -10,6 +10,8 @@ import (
 )
 
 // sweepTimeout bounds the end of one left server.
+//
+//policy:allow see startTimeout in server.go
 const sweepTimeout = 15 * time.Second
 
 // sweep removes the temporary folders whose owner died, and ends a server that
