@@ -23,6 +23,7 @@ const (
 	Shutdown          Operation = "executor_shutdown"
 	Readiness         Operation = "dbos_readiness"
 	RecoveryExhausted Operation = "workflow_recovery_exhausted"
+	Settlement        Operation = "workflow_recovery_settlement"
 	Workflow          Operation = "workflow_execution"
 )
 
@@ -69,6 +70,9 @@ const (
 	SDK               Reason = "sdk"
 	ObservationFailed Reason = "observation_failed"
 	QueueStalled      Reason = "queue_stalled"
+	ClaimCeiling      Reason = "claim_ceiling"
+	SettlementFailed  Reason = "settlement_failed"
+	Settled           Reason = "settled"
 )
 
 // Log writes lines for one executor.

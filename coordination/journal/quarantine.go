@@ -1,0 +1,96 @@
+package journal
+
+import (
+	"context"
+	_ "embed" // the queries
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+//go:embed sql/quarantine_functions.sql
+var quarantineFunctionsSQL string
+
+//go:embed sql/quarantine_adopt.sql
+var quarantineAdoptSQL string
+
+//go:embed sql/quarantine_unsignalled.sql
+var quarantineUnsignalledSQL string
+
+//go:embed sql/quarantine_unsettled.sql
+var quarantineUnsettledSQL string
+
+//go:embed sql/quarantine_settled.sql
+var quarantineSettledSQL string
+
+// Exhausted is a workflow that lost its last allowed worker.
+type Exhausted struct {
+	WorkflowID, WorkflowName string
+	Attempts                 int64
+	Reason                   string
+	LostExecutor             uuid.UUID
+}
+
+// Adopt takes over workflows that the SDK itself gave up, and returns how many.
+func (j *Journal) Adopt(ctx context.Context) (adopted int, err error) {
+	if err := j.control.QueryRow(ctx, quarantineAdoptSQL, j.executor).Scan(&adopted); err != nil {
+		return 0, fmt.Errorf("adopt exhausted workflows: %w", err)
+	}
+	return adopted, nil
+}
+
+// Signal hands each workflow that was never signalled to tell, once, and then marks it. If the process dies in
+// between, the next scanner tells it again: a line may be repeated after a crash, never lost (P2).
+func (j *Journal) Signal(ctx context.Context, tell func(Exhausted)) (signalled int, err error) {
+	err = pgx.BeginFunc(ctx, j.control, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, quarantineUnsignalledSQL, j.executor)
+		if err != nil {
+			return err
+		}
+		list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Exhausted])
+		if err != nil {
+			return err
+		}
+		for _, q := range list {
+			tell(q)
+		}
+		signalled = len(list)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("signal quarantined workflows: %w", err)
+	}
+	return signalled, nil
+}
+
+// Settle locks one workflow that is due, has settle write its business state, and notes the result; retry says how
+// long to wait after the given number of failures. settled is false when nothing was due. A crash anywhere leaves
+// the workflow unsettled and settle is called again: it must be idempotent (P3).
+func (j *Journal) Settle(ctx context.Context, settle func(ctx context.Context, workflowID, name string) error, retry func(failures int) time.Duration) (workflowID string, due bool, failure, err error) {
+	err = pgx.BeginFunc(ctx, j.control, func(tx pgx.Tx) error {
+		var name string
+		var failures int
+		scan := tx.QueryRow(ctx, quarantineUnsettledSQL, j.executor).Scan(&workflowID, &name, &failures)
+		if errors.Is(scan, pgx.ErrNoRows) {
+			return nil
+		}
+		if scan != nil {
+			return scan
+		}
+		due = true
+		var again *int64
+		if failure = settle(ctx, workflowID, name); failure != nil {
+			wait := retry(failures + 1).Milliseconds()
+			again = &wait
+		}
+		_, err := tx.Exec(ctx, quarantineSettledSQL, j.executor, workflowID, again)
+		return err
+	})
+	if err != nil {
+		return workflowID, due, failure, fmt.Errorf("settle quarantined workflow: %w", err)
+	}
+	return workflowID, due, failure, nil
+}
