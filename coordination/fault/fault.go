@@ -7,11 +7,10 @@ package fault
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
 )
 
 // Class is what a database error means.
@@ -64,16 +63,38 @@ func Of(err error) Class {
 	if errors.As(err, &parse) {
 		return Configuration
 	}
-	var connect *pgconn.ConnectError
-	var network net.Error
-	switch {
-	case errors.As(err, &connect), errors.As(err, &network),
-		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
-		return Outage
-	case strings.Contains(err.Error(), "conn closed"), strings.Contains(err.Error(), "closed pool"):
+	if ofDatabase(err) {
 		return Outage
 	}
 	return Unknown
+}
+
+// ConnectionError is an error of a connection to the database. Package guard puts it around what the network says,
+// because pgx hands that out as it is: a step's own file or HTTP stream ends with the same io.ErrUnexpectedEOF.
+type ConnectionError struct{ Err error }
+
+// Error implements error.
+func (e *ConnectionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the network said.
+func (e *ConnectionError) Unwrap() error { return e.Err }
+
+// Timeout implements net.Error.
+func (e *ConnectionError) Timeout() bool {
+	var network net.Error
+	return errors.As(e.Err, &network) && network.Timeout()
+}
+
+// Temporary implements net.Error.
+func (e *ConnectionError) Temporary() bool { return e.Timeout() }
+
+// ofDatabase reports whether err says that the database could not be reached or did not answer. No other error of the
+// network counts, nor does a caller's own deadline.
+func ofDatabase(err error) bool {
+	var connect *pgconn.ConnectError
+	var connection *ConnectionError
+	return errors.As(err, &connect) || errors.As(err, &connection) || pgconn.Timeout(err) ||
+		errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, puddle.ErrClosedPool)
 }
 
 // Heals reports whether waiting and trying again can succeed. A context error does not heal: its owner gave up.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/kesita/platform/coordination/fault"
 	"github.com/kesita/platform/coordination/timing"
 )
 
@@ -59,7 +60,33 @@ func dialer(t timing.Timing) func(ctx context.Context, network, address string) 
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: t.SilentPeer, Interval: max(t.SilentPeer/3, time.Second), Count: 3},
 		Control:         silentPeerControl(t.SilentPeer),
 	}
-	return d.DialContext
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := d.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return marked{conn}, nil
+	}
+}
+
+// marked is a connection whose errors say whose they are; see fault.ConnectionError.
+type marked struct{ net.Conn }
+
+func (m marked) Read(p []byte) (int, error) {
+	n, err := m.Conn.Read(p)
+	return n, mark(err)
+}
+
+func (m marked) Write(p []byte) (int, error) {
+	n, err := m.Conn.Write(p)
+	return n, mark(err)
+}
+
+func mark(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fault.ConnectionError{Err: err}
 }
 
 func milliseconds(d time.Duration) string {
