@@ -8,7 +8,6 @@ import (
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
 
-	"github.com/kesita/platform/coordination/fault"
 	"github.com/kesita/platform/coordination/signal"
 	"github.com/kesita/platform/coordination/timing"
 )
@@ -42,6 +41,7 @@ type hostKey struct{}
 
 // NewHost returns a host that is not attached to an SDK context yet.
 func NewHost(config Config) *Host {
+	recordFailures()
 	return &Host{config: config, active: map[string]time.Time{}, names: map[string]bool{}}
 }
 
@@ -89,25 +89,6 @@ func (h *Host) enter(id string) (leave func()) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.active, id)
-	}
-}
-
-// awaitLease returns nil when the database confirmed the lease. While nobody can tell it refuses and asks again,
-// until the lease is confirmed, lost, or the context ends; none of it reaches the workflow as an error of its own.
-func (h *Host) awaitLease(ctx context.Context) error {
-	for {
-		_, err := h.config.CheckLease(ctx)
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case fault.Of(err) == fault.Fenced:
-			return h.park(ctx, signal.LeaseLost)
-		}
-		if err := pause(ctx, h.config.Timing.LeaseCheckRetry); err != nil {
-			return err
-		}
 	}
 }
 

@@ -1,11 +1,15 @@
 package workflow
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/kesita/platform/coordination/fault"
 	"github.com/kesita/platform/coordination/journal"
@@ -41,10 +45,15 @@ func Register[P, R any](rt Registrar, name string, fn func(ctx Context, in P) (R
 		}
 		defer h.enter(id)()
 		out, err := fn(ctx, in)
-		if err != nil && ctx.Err() == nil && ofPlatform(err) {
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return out, err
+		case ofPlatform(err):
 			return none, h.park(ctx, signal.CheckpointFailed, slog.String("workflow_id", id), signal.Fault(err))
+		case ofSDK(err):
+			return out, err // it tells the SDK what to do: a conflict or a cancellation is no outcome
 		}
-		return out, err
+		return out, failure(err)
 	}
 	dbos.RegisterWorkflow(h.sdk, entered, dbos.WithWorkflowName(name), dbos.WithInstance(Definition(name)),
 		dbos.WithMaxRecoveryAttempts(journal.MaxRecoveries))
@@ -52,20 +61,41 @@ func Register[P, R any](rt Registrar, name string, fn func(ctx Context, in P) (R
 
 // Enqueue starts a child workflow on a named, limited queue (K7): it runs wherever a slot is free, under the
 // queue's limit, and survives this workflow's worker. Do not wait for a child on the parent's own queue. The same id
-// enqueues once.
+// enqueues once, also when this workflow is replayed.
+//
+// It is a step of ours and not the SDK's enqueue inside a workflow: that one records an error of its insert, a lock
+// timeout for example, as the step's outcome.
 func Enqueue[P any](ctx Context, queue, name, id string, in P) error {
+	if err := CheckQueue(queue); err != nil {
+		return fmt.Errorf("enqueue %s: %w", name, err)
+	}
 	h := hostOf(ctx)
+	_, err := RunStep(ctx, "enqueue "+name, func(context.Context) (string, error) {
+		_, err := dbos.Enqueue[any](h.sdk, queue, name, in, Options(h.config.Version, name, id)...)
+		return id, err
+	}, Settle())
+	return err
+}
+
+// ErrQueue says that work was sent to no queue or to the SDK's own, which has no limit (K7).
+var ErrQueue = errors.New("a named queue is required")
+
+// CheckQueue returns ErrQueue unless queue may take business work.
+func CheckQueue(queue string) error {
 	if queue == "" || queue == journal.InternalQueue {
-		return fmt.Errorf("enqueue %s: a named queue is required", name)
+		return ErrQueue
 	}
-	_, err := dbos.Enqueue[any](ctx, queue, name, in, Options(h.config.Version, name, id)...)
-	switch {
-	case err == nil || ctx.Err() != nil:
+	return nil
+}
+
+// Sleep waits durably: a recovered workflow sleeps for what is left. It holds its queue's slot. No budget applies (D8).
+func Sleep(ctx Context, d time.Duration) error {
+	_, err := dbos.Sleep(ctx, d)
+	if err == nil || ctx.Err() != nil || !ofPlatform(err) {
 		return err
-	case ofPlatform(err):
-		return h.park(ctx, signal.CheckpointFailed, slog.String("workflow_id", id), signal.Fault(err))
 	}
-	return fmt.Errorf("enqueue %s: %w", name, err)
+	id, _ := dbos.GetWorkflowID(ctx) // outside a workflow the SDK refused
+	return hostOf(ctx).park(ctx, signal.CheckpointFailed, slog.String("workflow_id", id), signal.Fault(err))
 }
 
 // Options are the enqueue options that lead to a workflow made with Register.
@@ -85,6 +115,11 @@ func ofPlatform(err error) bool {
 	if fault.Infrastructure(err) {
 		return true
 	}
+	var pg *pgconn.PgError
+	return ofSDK(err) && (errors.As(err, &pg) || errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, pgx.ErrTxCommitRollback))
+}
+
+func ofSDK(err error) bool {
 	var sdk *dbos.Error
-	return errors.As(err, &sdk) && fault.Of(err) != fault.Unknown && fault.Of(err) != fault.None
+	return errors.As(err, &sdk)
 }
