@@ -10,21 +10,23 @@ import (
 // The root wires all of them and is imported by none. A new package needs a row.
 func layers() map[string][]string {
 	return map[string][]string{
-		"timing":   {},
-		"signal":   {},
-		"service":  {},
-		"fault":    {},
-		"schema":   {},
-		"health":   {"signal"},
-		"guard":    {"timing"},
-		"journal":  {"timing"},
-		"lease":    {"fault", "schema", "service", "signal", "timing"},
-		"probe":    {"service", "signal", "timing"},
-		"watchdog": {"service", "signal", "timing"},
-		"recovery": {"journal", "service", "signal", "timing"},
-		"workflow": {"fault", "journal", "signal", "timing"},
-		"submit":   {"guard", "journal", "timing", "workflow"},
-		"boot":     {"fault", "guard", "journal", "lease", "signal", "timing"},
+		"timing":     {},
+		"signal":     {},
+		"service":    {},
+		"fault":      {},
+		"schema":     {},
+		"health":     {"signal"},
+		"guard":      {"fault", "timing"},
+		"journal":    {"timing"},
+		"lease":      {"fault", "schema", "service", "signal", "timing"},
+		"probe":      {"service", "signal", "timing"},
+		"watchdog":   {"service", "signal", "timing"},
+		"backlog":    {"journal", "service", "signal", "timing"},
+		"recovery":   {"journal", "service", "signal", "timing"},
+		"quarantine": {"journal", "service", "signal", "timing"},
+		"workflow":   {"fault", "journal", "signal", "timing"},
+		"submit":     {"guard", "journal", "timing", "workflow"},
+		"boot":       {"fault", "guard", "journal", "lease", "signal", "timing"},
 	}
 }
 
