@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"path"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -60,8 +61,10 @@ func checkURL(name string, secret Secret) string {
 		return "is not a URL; in a password, percent-encode every character but letters and digits"
 	case name == "PROVIDER_URL" && (parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == ""):
 		return "is not an http or https URL with a host"
-	case parsed.Scheme == "":
-		return "has no scheme"
+	case name == "PROVIDER_URL" && (parsed.RawQuery != "" || parsed.Fragment != ""):
+		return "has a query or a fragment"
+	case parsed.Scheme == "" && !path.IsAbs(parsed.Path):
+		return "is neither an absolute path nor a URL"
 	}
 	return ""
 }

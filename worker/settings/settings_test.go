@@ -36,7 +36,7 @@ func TestLoadReadsEveryKindOfValue(t *testing.T) {
 	t.Parallel()
 	s, err := settings.Load([]string{
 		database, "TIMING=demo", "PROVIDER_TIMEOUT=5s", "MAX_DOCUMENT_BYTES=2048", "LOG_LEVEL=debug",
-		"PROVIDER_URL=https://provider.example", "BLOB_URL=file:///srv", "HTTP_ADDRESS=[::1]:0", "PATH=/bin", "HOME=/",
+		"PROVIDER_URL=https://provider.example", "BLOB_URL=/srv", "HTTP_ADDRESS=[::1]:0", "PATH=/bin", "HOME=/",
 	}, "PROVIDER_URL")
 	require.NoError(t, err)
 	require.Equal(t, timing.Production().Scale(0.1), s.Timing)
@@ -68,8 +68,8 @@ BUSINESS_CONNECTIONS is out of bounds; write a whole number from 2 to 500, such 
 JOURNAL_CONNECTIONS is out of bounds; write a whole number from 5 to 500, such as 20
 PROVIDER_URL is not set; write http://HOST:PORT or https://HOST
 PROVIDER_TIMEOUT is not a duration; write a duration from 100ms to 30m, such as 30s
-BLOB_URL has no scheme; write a gocloud.dev/blob URL such as file:///srv/documents
-MAX_DOCUMENT_BYTES is out of bounds; write a whole number from 1024 to 1073741824, such as 16777216
+BLOB_URL is neither an absolute path nor a URL; write an absolute path, a file:// URL or a bucket URL
+MAX_DOCUMENT_BYTES is out of bounds; write a whole number from 1024 to 1073741824, such as 67108864
 TIMING is out of bounds; write production, demo, or a factor from 0.05 to 20 such as 0.5
 LOG_LEVEL is not understood; write debug, info, warn or error
 DATABSE_URL is not a known variable; write DATABASE_URL`), "\n"), strings.Split(err.Error(), "\n"))
