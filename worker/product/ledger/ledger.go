@@ -104,7 +104,7 @@ func (l *Ledger) Check(ctx context.Context) error {
 func (l *Ledger) Admit(ctx context.Context, tenant uuid.UUID) (bool, error) {
 	admitted, err := backoff.Retry(ctx, func() (bool, error) {
 		admitted, err := l.ask(ctx, admitSQL, tenant)
-		if err != nil && !fault.Heals(err) {
+		if err != nil && !Heals(err) {
 			err = backoff.Permanent(err)
 		}
 		return admitted, err
@@ -119,6 +119,10 @@ func (l *Ledger) Admit(ctx context.Context, tenant uuid.UUID) (bool, error) {
 	}
 	return false, fmt.Errorf("%w: %s", ErrUnavailable, fault.Of(err))
 }
+
+// Heals reports whether a later question may get an answer. A question that
+// took too long is one of those.
+func Heals(err error) bool { return fault.Heals(err) || errors.Is(err, context.DeadlineExceeded) }
 
 // Close ends the ledger's connections.
 func (l *Ledger) Close() {

@@ -127,12 +127,30 @@ func TestCheck(t *testing.T) {
 		err := open(t, url).Check(t.Context())
 		require.ErrorIs(t, err, ledger.ErrUnavailable)
 		require.Equal(t, fault.SchemaMissing, fault.Of(err))
+		require.False(t, ledger.Heals(err))
 	})
 
 	t.Run("AServerThatIsDownHeals", func(t *testing.T) {
 		t.Parallel()
 		err := open(t, "postgres://"+deadAddress(t)+"/ledger?sslmode=disable").Check(t.Context())
-		require.True(t, fault.Heals(err), "%v", err)
+		require.True(t, ledger.Heals(err), "%v", err)
+	})
+
+	t.Run("AServerThatSaysNothingHeals", func(t *testing.T) {
+		t.Parallel()
+		silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = silent.Close() })
+		s := settings("postgres://" + silent.Addr().String() + "/ledger?sslmode=disable")
+		s.Timeout = 100 * time.Millisecond
+		l, err := ledger.Open(t.Context(), s)
+		require.NoError(t, err)
+		t.Cleanup(l.Close)
+		err = l.Check(t.Context())
+		require.ErrorIs(t, err, ledger.ErrUnavailable)
+		require.True(t, ledger.Heals(err), "%v", err)
+		_, err = l.Admit(t.Context(), uuid.New())
+		require.ErrorIs(t, err, ledger.ErrUnavailable)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kesita/platform/coordination/fault"
 	"github.com/kesita/platform/worker/provider/contract"
 )
 
@@ -23,6 +24,7 @@ type ending struct {
 	again        bool // another attempt can succeed
 	mayHaveActed bool
 	retryAfter   time.Duration // what the provider asked for, 0 for nothing
+	platform     error         // not about the provider: the transport's own lease check said no (F7)
 }
 
 // attempt sends one request and judges its answer.
@@ -38,6 +40,9 @@ func (c *Client) attempt(ctx context.Context, key string, body []byte) (Receipt,
 	request.Header.Set("Accept", contract.MediaType)
 	request.Header.Set(contract.HeaderIdempotencyKey, key)
 	response, err := c.http.Do(request)
+	if fault.Infrastructure(err) {
+		return Receipt{}, &ending{platform: err}
+	}
 	if err != nil {
 		return Receipt{}, lost(ctx, !track.neverLeft())
 	}

@@ -55,8 +55,9 @@ func New(transport *http.Client, settings Settings) *Client {
 }
 
 // Summarise returns the provider's receipt. Its errors are *Error, the error
-// of BeforeSend, or the cause of ctx's end; in the last case a request may have
-// been sent, and what BeforeSend noted is all that is known.
+// of BeforeSend, an error of the platform that the transport's lease check gave,
+// or the cause of ctx's end; after all but the first a request may have been
+// sent, and what BeforeSend noted is all that is known.
 func (c *Client) Summarise(ctx context.Context, request Request) (Receipt, error) {
 	body, err := json.Marshal(contract.SummaryRequest{Text: request.Text, MaxSentences: request.MaxSentences})
 	if err != nil {
@@ -78,6 +79,9 @@ func (c *Client) Summarise(ctx context.Context, request Request) (Receipt, error
 		}
 		if ctx.Err() != nil {
 			return Receipt{}, fmt.Errorf("summarise: %w", context.Cause(ctx))
+		}
+		if end.platform != nil {
+			return Receipt{}, end.platform
 		}
 		known.note(end)
 		pause := max(end.retryAfter, min(pauses.NextBackOff(), c.settings.LongestPause))

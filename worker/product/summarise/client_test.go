@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -302,6 +303,17 @@ func TestBeforeSend(t *testing.T) {
 		return nil
 	}})
 	require.ErrorIs(t, err, gone, "F7: it runs before every attempt, and nothing is sent after its error")
+}
+
+// The transport's own lease check must end the step, not look like a provider that is down (F7).
+func TestAnErrorOfThePlatformPassesThrough(t *testing.T) {
+	t.Parallel()
+	refused := &pgconn.PgError{Code: "KF001"}
+	client := summarise.New(script(func(*http.Request) (*http.Response, error) { return nil, refused }), settings("http://provider.test"))
+	_, sends, err := call(t.Context(), client)
+	require.ErrorIs(t, err, refused)
+	require.Equal(t, fault.Fenced, fault.Of(err))
+	require.Equal(t, 1, sends)
 }
 
 // An outage of the provider must not look like one of our own database.

@@ -18,5 +18,7 @@
 //	2xx that keeps no contract                ErrProviderNonsense at once; it may have acted
 //
 // An answer that was lost once stays unknown until a later attempt succeeds:
-// neither a refusal nor silence afterwards proves that nothing was done.
+// neither a refusal nor silence afterwards proves that nothing was done. Errors of
+// the platform, from BeforeSend or from the transport's own lease check, pass
+// through as they are.
 package summarise

@@ -8,6 +8,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -30,9 +31,29 @@ type Input struct {
 }
 
 // WorkflowID is the one workflow of a task's generation: enqueueing it twice is
-// enqueueing it once.
+// enqueueing it once. It holds the whole input, so that a workflow which is only
+// known by its ID can be settled (P3).
 func (i Input) WorkflowID() string {
-	return fmt.Sprintf("%s/%s/%d", Workflow, i.TaskID, i.Generation)
+	return fmt.Sprintf("%s/%s/%s/%d", Workflow, i.TenantID, i.TaskID, i.Generation)
+}
+
+// ErrWorkflowID: not an ID that WorkflowID makes.
+var ErrWorkflowID = errors.New("not a workflow id of the product")
+
+// ParseWorkflowID is the inverse of WorkflowID.
+func ParseWorkflowID(id string) (Input, error) {
+	parts := strings.Split(id, "/")
+	if len(parts) != 4 {
+		return Input{}, ErrWorkflowID
+	}
+	tenant, tenantErr := uuid.Parse(parts[1])
+	taskID, taskErr := uuid.Parse(parts[2])
+	generation, generationErr := strconv.Atoi(parts[3])
+	in := Input{TenantID: tenant, TaskID: taskID, Generation: generation}
+	if errors.Join(tenantErr, taskErr, generationErr) != nil || in.WorkflowID() != id {
+		return Input{}, ErrWorkflowID
+	}
+	return in, nil
 }
 
 // IdempotencyKey is what the provider stores its answer under. It is the same
@@ -85,6 +106,10 @@ const (
 	RevisionConflict FailureCode = "revision_conflict"
 	// StaleGeneration: a later generation of the task took over. Runs only.
 	StaleGeneration FailureCode = "stale_generation"
+	// OverBudget: a step used up its time (D8).
+	OverBudget FailureCode = "step_over_budget"
+	// AttemptsExhausted: every worker that ran this generation was lost (P2).
+	AttemptsExhausted FailureCode = "attempts_exhausted"
 	// Internal: an error that this version does not know.
 	Internal FailureCode = "internal_error"
 )

@@ -37,9 +37,22 @@ func TestStoredNamesDoNotChange(t *testing.T) {
 	stored, err := json.Marshal(input)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"tenant_id":"11111111-1111-4111-8111-111111111111","task_id":"22222222-2222-4222-8222-222222222222","generation":3}`, string(stored))
-	require.Equal(t, "product.run/22222222-2222-4222-8222-222222222222/3", input.WorkflowID())
+	require.Equal(t, "product.run/11111111-1111-4111-8111-111111111111/22222222-2222-4222-8222-222222222222/3", input.WorkflowID())
 	require.Equal(t, "product/22222222-2222-4222-8222-222222222222/3", input.IdempotencyKey())
 	require.Equal(t, "product-run", Queue)
+}
+
+func TestParseWorkflowIDReadsWhatWorkflowIDWrote(t *testing.T) {
+	t.Parallel()
+	in := Input{TenantID: uuid.New(), TaskID: uuid.New(), Generation: 12}
+	parsed, err := ParseWorkflowID(in.WorkflowID())
+	require.NoError(t, err)
+	require.Equal(t, in, parsed)
+	id := in.WorkflowID()
+	for _, other := range []string{"", "x", id + "/1", id + "x", "corpus" + id, strings.ToUpper(id), strings.Replace(id, "/12", "/012", 1)} {
+		_, err := ParseWorkflowID(other)
+		require.ErrorIs(t, err, ErrWorkflowID, other)
+	}
 }
 
 // Each generation asks the provider anew; each attempt of one asks the same (F7).
