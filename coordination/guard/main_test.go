@@ -55,7 +55,7 @@ func begin(t *testing.T, conn *pgx.Conn, isolation pgx.TxIsoLevel) pgx.Tx {
 
 func write(t *testing.T, tx pgx.Tx) error {
 	t.Helper()
-	_, err := tx.Exec(t.Context(), `insert into shop.orders (id) values ($1)`, uuid.NewString())
+	_, err := tx.Exec(t.Context(), `insert into shop.orders (id) values (gen_random_uuid()::text)`)
 	return err
 }
 

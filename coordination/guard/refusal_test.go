@@ -10,59 +10,57 @@ import (
 
 func replaceWorker(sql, worker string) string { return strings.ReplaceAll(sql, "{{worker}}", worker) }
 
-// F2: every kind of write of a worker's session is refused unless its executor holds a valid lease, at every
-// isolation level, with the reason in the SQLSTATE, and leaves nothing behind.
-func TestEveryWriteOfAnExecutorWithoutAValidLeaseIsRefused(t *testing.T) {
+// F2, F4, K2: which writes the guard refuses, and to whom.
+func TestRefusal(t *testing.T) {
 	t.Parallel()
 	d := newStage(t)
 	owner := d.Connect(t, d.OwnerURL)
 	all := append(writings(), journalWritings(t, owner)...)
-	before := scan[string](t, owner, contentSQL)
-	for _, c := range claimants(d) {
-		t.Run(c.name, func(t *testing.T) {
-			conn := c.open(t)
-			for _, isolation := range isolations() {
-				for _, w := range all {
-					tx := begin(t, conn, isolation)
-					require.Equal(t, c.refusal, state(w.run(t.Context(), tx)), "%s, %s", w.name, isolation)
-					require.NoError(t, tx.Rollback(t.Context()))
+
+	// At every isolation level, with the reason in the SQLSTATE, and nothing is left behind.
+	t.Run("EveryWriteWithoutAValidLeaseIsRefused", func(t *testing.T) {
+		before := scan[string](t, owner, contentSQL)
+		for _, c := range claimants(d) {
+			t.Run(c.name, func(t *testing.T) {
+				conn := c.open(t)
+				for _, isolation := range isolations() {
+					for _, w := range all {
+						tx := begin(t, conn, isolation)
+						require.Equal(t, c.refusal, state(w.run(t.Context(), tx)), "%s, %s", w.name, isolation)
+						require.NoError(t, tx.Rollback(t.Context()))
+					}
 				}
-			}
-			require.Equal(t, before, scan[string](t, owner, contentSQL))
-		})
-	}
-}
+				require.Equal(t, before, scan[string](t, owner, contentSQL))
+			})
+		}
+	})
 
-// F2: the same statements pass for an executor with a valid lease.
-func TestEveryWriteOfAValidExecutorPasses(t *testing.T) {
-	t.Parallel()
-	d := newStage(t)
-	owner := d.Connect(t, d.OwnerURL)
-	requireAllPass(t, d.As(t, d.Executor(t, longLease)), append(writings(), journalWritings(t, owner)...))
-}
+	t.Run("EveryWriteOfAValidExecutorPasses", func(t *testing.T) {
+		requireAllPass(t, d.As(t, d.Executor(t, longLease)), all)
+	})
 
-// F4, K2: only logins in the list of workers are guarded; the others need no identity.
-func TestMigratorAPIAndReaderLoginsAreNotGuarded(t *testing.T) {
-	t.Parallel()
-	d := newStage(t)
-	owner := d.Connect(t, d.OwnerURL)
-	requireAllPass(t, owner, append(writings(), journalWritings(t, owner)...))
-	d.Exec(t, d.OwnerURL, replaceWorker(`grant insert, update, delete, truncate on all tables in schema shop, dbos to "{{worker}}"`, d.API.Name))
-	requireAllPass(t, d.Connect(t, d.APIURL), append(writings(), journalWritings(t, owner)...))
+	t.Run("TheMigratorIsNotGuarded", func(t *testing.T) {
+		requireAllPass(t, owner, all)
+	})
 
-	reader := d.Connect(t, d.ReaderURL)
-	require.Equal(t, 1, scan[int](t, reader, `select count(*) from shop.orders`))
-	require.Equal(t, "42501", state(write(t, begin(t, reader, pgx.ReadCommitted)))) // its ordinary lack of privilege
-}
+	t.Run("TheAPILoginIsNotGuarded", func(t *testing.T) {
+		d.Exec(t, d.OwnerURL, replaceWorker(`grant truncate on all tables in schema shop, dbos to "{{worker}}"`, d.API.Name))
+		d.Exec(t, d.OwnerURL, replaceWorker(`grant select, insert, update, delete on all tables in schema shop to "{{worker}}"`, d.API.Name))
+		requireAllPass(t, d.Connect(t, d.APIURL), all)
+	})
 
-// F4: an ordinary login that happens to carry an identity keeps its ordinary authorization.
-func TestAnIdentityOnAnUnlistedLoginChangesNothing(t *testing.T) {
-	t.Parallel()
-	d := newStage(t)
-	conn := d.Connect(t, d.APIURL)
-	_, err := conn.Exec(t.Context(), `set kesita.executor_id = 'nobody'`)
-	require.NoError(t, err)
-	require.NoError(t, write(t, begin(t, conn, pgx.ReadCommitted)))
+	t.Run("TheReaderKeepsItsOrdinaryAuthorization", func(t *testing.T) {
+		reader := d.Connect(t, d.ReaderURL)
+		require.Equal(t, 1, scan[int](t, reader, `select count(*) from shop.orders`))
+		require.Equal(t, "42501", state(write(t, begin(t, reader, pgx.ReadCommitted))))
+	})
+
+	t.Run("AnIdentityOnAnUnlistedLoginChangesNothing", func(t *testing.T) {
+		conn := d.Connect(t, d.APIURL)
+		_, err := conn.Exec(t.Context(), `set kesita.executor_id = 'nobody'`)
+		require.NoError(t, err)
+		require.NoError(t, write(t, begin(t, conn, pgx.ReadCommitted)))
+	})
 }
 
 // requireAllPass runs each write in a transaction of its own and takes it back.

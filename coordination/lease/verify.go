@@ -9,12 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/kesita/platform/coordination/fault"
 	"github.com/kesita/platform/coordination/schema"
 )
 
 var (
-	// ErrIdentityLost says that the session arrived without the executor's identity: a pooler stands in between.
-	ErrIdentityLost = errors.New("session identity lost: connect directly, or through a pooler in session mode")
+	// ErrIdentityLost says that the session arrived, or would arrive, without the executor's identity: a pooler that
+	// keeps no start-up parameters stands in between.
+	ErrIdentityLost = errors.New("session identity lost: connect directly, not through a connection pooler")
 	// ErrNotWorker says that the login is not a worker login of this database, so the fence would not see it.
 	ErrNotWorker = errors.New("login is not a worker login")
 	// ErrOtherApplication says that the database belongs to another service (C3).
@@ -37,6 +39,8 @@ func Verify(ctx context.Context, db Connection, executor uuid.UUID, application 
 	var version int
 	err := db.QueryRow(ctx, identitySQL).Scan(&login, &worker, &seen, &owner, &version)
 	switch {
+	case fault.Of(err) == fault.IdentityLost:
+		return fmt.Errorf("verify identity: %w: %w", ErrIdentityLost, err)
 	case err != nil:
 		return fmt.Errorf("verify identity: %w", err)
 	case owner != application:

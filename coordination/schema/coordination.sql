@@ -101,7 +101,7 @@ begin
     claimed := current_setting('kesita.executor_id', true);
     if claimed is null or claimed !~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' then
         raise exception 'write refused: session of worker login % carries no executor identity', session_user
-            using errcode = 'KF003', hint = 'connect directly or through a pooler in session mode; use Runtime.ConfigurePool';
+            using errcode = 'KF003', hint = 'connect directly, not through a connection pooler; use Runtime.ConfigurePool';
     end if;
     if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
         -- Only a change of state can raise 40001 at this row. Without the translation the caller would take a
