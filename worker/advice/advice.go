@@ -8,6 +8,7 @@ package advice
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/kesita/platform/coordination/boot"
@@ -33,13 +34,27 @@ func For(err error) Advice {
 	return Advice{Reason: verdict.Reason, Hint: hints()[verdict.Reason], ExitCode: verdict.ExitCode}
 }
 
-// Text returns the lines for a terminal: who, what, why, and the hint if there is one.
+// Text returns the lines for a terminal: who, what and why in one line, and the hint if there is one. Only faults of
+// the configuration have a line each.
 func Text(who, what string, err error) string {
-	text := who + ": " + what + ": " + strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\n  ") + "\n"
+	between := " "
+	if errors.Is(err, boot.ErrConfiguration) {
+		between = "\n  "
+	}
+	text := who + ": " + what + ": " + strings.Join(linesOf(err), between) + "\n"
 	if hint := For(err).Hint; hint != "" {
 		text += "  hint: " + hint + "\n"
 	}
 	return text
+}
+
+// linesOf returns the lines of an error's text; the driver repeats itself for each way that it tried to connect.
+func linesOf(err error) []string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return slices.Compact(lines)
 }
 
 func hints() map[signal.Reason]string {

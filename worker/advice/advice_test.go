@@ -2,6 +2,7 @@ package advice_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -50,4 +51,7 @@ func TestTextIsOneLineAndAHint(t *testing.T) {
 		"  hint: every service has a database of its own: correct the database URL\n",
 		advice.Text("kesita", "migrate", fmt.Errorf("connect: %w", lease.ErrOtherApplication)))
 	require.Equal(t, "kesita: wait: context canceled\n", advice.Text("kesita", "wait", context.Canceled))
+	require.Equal(t, "kesita: list: cannot connect: a: refused\n", advice.Text("kesita", "list", errors.New("cannot connect:\n\ta: refused\n\ta: refused")))
+	require.Equal(t, "kesita: start: invalid configuration: a\n  invalid configuration: b\n", advice.Text("kesita", "start", errors.Join(
+		fmt.Errorf("%w: a", boot.ErrConfiguration), fmt.Errorf("%w: b", boot.ErrConfiguration))))
 }

@@ -69,6 +69,15 @@ func checkURL(name string, secret Secret) string {
 	return ""
 }
 
+// CheckDatabase returns nil for a connection string that a worker would accept, else a Fault's worth of words without
+// any part of it. It matches boot.ErrConfiguration.
+func CheckDatabase(connection string) error {
+	if problem := checkDatabase(connection); problem != "" {
+		return Faults{{Variable: "the database URL", Problem: problem}}
+	}
+	return nil
+}
+
 func checkDatabase(connection string) string {
 	config, err := pgx.ParseConfig(connection)
 	var file *fs.PathError
