@@ -221,7 +221,8 @@ func scannersMoveEachWorkflowOnce(t *testing.T, c *crowd, scanners int) {
 // K6: one transaction carries a whole backlog, and nobody's lease waits for it.
 func tenThousandMoveWhole(t *testing.T, c *crowd) {
 	const workflows = 10_000
-	scanner, lost, peer := c.scanner(t), c.executor(t, "expired"), c.executor(t, "live")
+	scanner, _ := c.patient(t)
+	lost, peer := c.executor(t, "expired"), c.executor(t, "live")
 	journaltest.Backlog(t, c.owner, lost, fixture.Application, c.version, c.name("mass"), workflows)
 	ctx, cancel := context.WithCancel(t.Context())
 	slowest := make(chan time.Duration, 1)
