@@ -33,6 +33,8 @@ type line struct {
 	} `cmd:"" help:"Work of the product service."`
 	Executors executorsCommand `cmd:"" help:"List the leases of the workers, the most recently renewed first."`
 	Demo      demoCommand      `cmd:"" help:"Run the whole platform on this machine, kill replicas, and show that nothing is lost."`
+	Worker    workerCommand    `cmd:"" hidden:"" passthrough:"" help:"Run a worker process."`
+	Provider  providerCommand  `cmd:"" hidden:"" passthrough:"" help:"Run the summary provider."`
 	Version   versionCommand   `cmd:"" help:"Show version, revision, Go, SDK and catalog."`
 }
 
@@ -60,9 +62,12 @@ func Main(ctx context.Context, args, environ []string, stdin io.Reader, stdout, 
 	s.json = l.Output == "json"
 	err = parsed.Run()
 	var f failure
+	var status exitStatus
 	switch {
 	case err == nil:
 		return boot.ExitClean
+	case errors.As(err, &status):
+		return int(status)
 	case ctx.Err() != nil:
 		_, _ = fmt.Fprintln(stderr, "kesita: interrupted")
 		return exitInterrupted

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kesita/platform/coordination/journal"
@@ -25,10 +26,14 @@ type Service struct {
 	Executors []Executor
 	Takeovers []Takeover
 	Kill      Kill
+	// Extra are rows of the business tables that the demo did not submit.
+	Extra []string
 }
 
 // Item is one piece of submitted work and what became of it.
 type Item struct {
+	// ID is the row's in the business tables.
+	ID string
 	// Document is the name that people know it by.
 	Document   string
 	WorkflowID string
@@ -91,6 +96,31 @@ type Hit struct {
 	Document string `json:"document"`
 	// Snippet is the passage around the words that were found, which stand in « ».
 	Snippet string `json:"snippet"`
+}
+
+// UnderWay reports whether a workflow is in the middle: claimed, with a checkpoint behind it and a step before it.
+// The step that settles is no middle: the work is done when it runs.
+func UnderWay(h journal.History) bool {
+	n := len(h.Checkpoints)
+	return h.State == journal.Claimed && n > 0 && h.Checkpoints[n-1].Name != "settle"
+}
+
+// Apply brings the items up to date with the rows of the business tables, each with an ID.
+func (s *Service) Apply(rows []Item) {
+	for i := range s.Items {
+		s.Items[i].Rows = 0
+	}
+	s.Extra = nil
+	for _, row := range rows {
+		i := slices.IndexFunc(s.Items, func(item Item) bool { return item.ID == row.ID })
+		if i < 0 {
+			s.Extra = append(s.Extra, row.ID)
+			continue
+		}
+		item := &s.Items[i]
+		row.ID, row.Document, row.WorkflowID, row.Key, row.Rows = item.ID, item.Document, item.WorkflowID, item.Key, item.Rows+1
+		*item = row
+	}
 }
 
 // History returns the journal's history of one workflow; false when the journal has none.

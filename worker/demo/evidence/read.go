@@ -17,6 +17,9 @@ var executorsSQL string
 //go:embed sql/takeovers.sql
 var takeoversSQL string
 
+//go:embed sql/tasks.sql
+var tasksSQL string
+
 //go:embed sql/now.sql
 var nowSQL string
 
@@ -54,6 +57,29 @@ func (s *Service) WorkflowIDs() []string {
 		ids = append(ids, i.WorkflowID)
 	}
 	return ids
+}
+
+// Tasks are the tasks of the product's database.
+func Tasks(ctx context.Context, db journal.Connection) ([]Item, error) {
+	return items(ctx, db, tasksSQL)
+}
+
+func items(ctx context.Context, db journal.Connection, query string) ([]Item, error) {
+	rows, err := db.Query(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("read business tables: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Item, error) {
+		var i Item
+		var refused *bool
+		err := row.Scan(&i.ID, &i.State, &i.Failure, &i.Settled, &refused, &i.Runs, &i.Published, &i.Parts, &i.Doubled)
+		i.Refused = refused != nil && *refused
+		return i, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read business tables: %w", err)
+	}
+	return list, nil
 }
 
 func executors(ctx context.Context, db journal.Connection) ([]Executor, error) {

@@ -70,14 +70,12 @@ func killedAtWork(e evidence.Evidence) (string, []string) {
 			faults.add("no replica of %s was killed", s.Name)
 			continue
 		}
-		if !slices.ContainsFunc(s.Kill.Held, underWay) {
+		if !slices.ContainsFunc(s.Kill.Held, evidence.UnderWay) {
 			faults.add("%s held no workflow with a checkpoint and a step under way", s.Kill.Replica)
 		}
 	}
 	return fmt.Sprintf("%d replicas, %d workflows", len(e.Services), held), faults
 }
-
-func underWay(h journal.History) bool { return h.State == journal.Claimed && len(h.Checkpoints) > 0 }
 
 func revoked(e evidence.Evidence) (string, []string) {
 	var faults report
@@ -155,6 +153,9 @@ func everyJobOnce(e evidence.Evidence) (string, []string) {
 	for _, s := range e.Services {
 		if len(s.Items) == 0 {
 			faults.add("nothing was submitted to %s", s.Name)
+		}
+		for _, id := range s.Extra {
+			faults.add("%s: %s was submitted by nobody", s.Name, id)
 		}
 		for _, i := range s.Items {
 			h, known := s.History(i.WorkflowID)

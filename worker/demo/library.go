@@ -1,0 +1,83 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kesita/platform/worker/demo/texts"
+	"github.com/kesita/platform/worker/product/task"
+)
+
+// document is one document of the demo.
+type document struct {
+	texts.Document
+	// text is what the product is given; empty when there is none, and fault says why.
+	text, fault string
+}
+
+// openLibrary lists the documents and reads the texts for the product. The corpus gets the web server's addresses and
+// reads for itself.
+func (r *run) openLibrary() error {
+	var err error
+	if r.options.Docs != "" {
+		r.library, err = texts.Open(r.options.Docs)
+	} else {
+		folder := filepath.Join(r.folder, "texts")
+		if err = os.Mkdir(folder, 0o700); err == nil {
+			r.library, err = texts.Ship(folder)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	readable := 0
+	var faults strings.Builder
+	for _, found := range r.library.Documents {
+		d := read(found)
+		r.documents = append(r.documents, d)
+		if d.fault != "" {
+			fmt.Fprintf(&faults, "\n  %s: %s", d.Name, d.fault)
+			continue
+		}
+		readable++
+	}
+	if readable == 0 {
+		return fmt.Errorf("%w that can be read: %s%s", texts.ErrEmpty, r.options.Docs, faults.String())
+	}
+	return nil
+}
+
+// read gets a document's text, or the reason why it has none.
+func read(found texts.Document) document {
+	d := document{Document: found, fault: found.Fault}
+	switch {
+	case d.fault != "":
+		return d
+	case d.Bytes > task.MaxBodyBytes:
+		d.fault = task.ErrBodyTooLarge.Error()
+		return d
+	}
+	text, err := os.ReadFile(d.Path)
+	if err == nil {
+		d.text, err = plain(d.Name, text)
+	}
+	if err == nil {
+		err = task.CheckBody(d.text)
+	}
+	if err != nil {
+		d.text, d.fault = "", reason(err)
+	}
+	return d
+}
+
+// reason leaves out the path, which is named already.
+func reason(err error) string {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
