@@ -8,12 +8,13 @@ package recovery
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/kesita/platform/coordination/fault"
 	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/coordination/service"
 	"github.com/kesita/platform/coordination/signal"
@@ -43,10 +44,12 @@ type Config struct {
 
 // Scanner looks for lost peers every Timing.Scan. Make it with New.
 type Scanner struct {
-	config   Config
-	loop     *service.Loop
+	config Config
+	loop   *service.Loop
+	// deferred are executors whose recovery failed, in the order of their last failure.
 	deferred []uuid.UUID
-	blocked  map[uuid.UUID]time.Time
+	// blocked is since when an expired executor's row has been held by a transaction, as far as this scanner saw.
+	blocked map[uuid.UUID]time.Time
 }
 
 // New returns a scanner that is not running yet.
@@ -62,46 +65,59 @@ func (s *Scanner) Start(ctx context.Context) { s.loop.Start(ctx) }
 // Stop implements service.Service.
 func (s *Scanner) Stop() { s.loop.Stop() }
 
-// Result is what one scan did.
+// Result is what one scan did. Left counts candidates that the scan had no time for.
 type Result struct {
-	Executors, Reenqueued, Quarantined, Failed, Blocked, SessionsEnded int
+	Executors, Reenqueued, Quarantined, Failed, Left, Blocked, SessionsEnded int
 }
 
-// RunOnce makes one scan. Its error is that of the scan itself; a single executor's failure is counted and logged.
+// RunOnce makes one scan. Its error is that of the scan itself, or fault.Fenced when this scanner's own lease is over; a
+// single executor's failure is counted and logged. A scan that took Timing.Scan leaves the rest to the next one:
+// recoveries that wait for locks must not look like a stalled scanner (D6, K6).
 func (s *Scanner) RunOnce(ctx context.Context) (Result, error) {
 	began := time.Now()
 	var result Result
 	candidates, err := s.config.Journal.Candidates(ctx, Limit, s.deferred)
 	if err != nil {
-		if !errors.Is(err, context.Canceled) {
-			s.config.Log.Warn(ctx, signal.Recovery, signal.ScanFailed, signal.Fault(err))
-		}
-		return result, err
+		return result, s.failed(ctx, err)
 	}
-	s.deferred = s.deferred[:0]
-	for _, c := range candidates {
-		s.recover(ctx, c, &result)
+	s.forget(candidates)
+	for i, c := range candidates {
+		if time.Since(began) > s.config.Timing.Scan {
+			result.Left = len(candidates) - i
+			break
+		}
+		if err := s.recover(ctx, c, &result); err != nil {
+			return result, err
+		}
 	}
 	if err := s.unblock(ctx, &result); err != nil {
-		return result, err
+		return result, s.failed(ctx, err)
 	}
 	s.config.Scanned(began)
 	return result, nil
 }
 
-func (s *Scanner) recover(ctx context.Context, c journal.Candidate, result *Result) {
+func (s *Scanner) failed(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		s.config.Log.Warn(ctx, signal.Recovery, signal.ScanFailed, signal.Fault(err))
+	}
+	return err
+}
+
+// recover returns an error only when the scan is over: this scanner lost its own lease, or was told to stop.
+func (s *Scanner) recover(ctx context.Context, c journal.Candidate, result *Result) error {
 	r, err := s.config.Journal.Recover(ctx, c.ExecutorID)
 	lost := slog.String("lost_executor_id", c.ExecutorID.String())
-	if err != nil {
-		if ctx.Err() == nil {
-			s.config.Log.Warn(ctx, signal.Recovery, signal.ScanFailed, lost, signal.Fault(err))
-		}
-		s.deferred = append(s.deferred, c.ExecutorID)
+	switch {
+	case err != nil && (ctx.Err() != nil || fault.Of(err) == fault.Fenced):
+		return s.failed(ctx, err)
+	case err != nil:
+		s.config.Log.Warn(ctx, signal.Recovery, signal.ScanFailed, lost, signal.Fault(err))
+		s.deferToTheEnd(c.ExecutorID)
 		result.Failed++
-		return
-	}
-	if !r.Recovered() {
-		return
+		return nil
+	case !r.Recovered():
+		return nil
 	}
 	result.Executors++
 	result.Reenqueued += r.Reenqueued
@@ -111,6 +127,25 @@ func (s *Scanner) recover(ctx context.Context, c journal.Candidate, result *Resu
 	for _, id := range r.Quarantined {
 		s.config.Log.Error(ctx, signal.RecoveryExhausted, signal.AttemptsExhausted, lost, slog.String("workflow_id", id))
 	}
+	return nil
+}
+
+// deferToTheEnd makes an executor the last that is tried again. The memory is bounded: who failed longest ago is
+// forgotten first, and so tried first.
+func (s *Scanner) deferToTheEnd(id uuid.UUID) {
+	s.deferred = slices.DeleteFunc(s.deferred, func(d uuid.UUID) bool { return d == id })
+	s.deferred = append(s.deferred, id)
+	s.deferred = s.deferred[max(0, len(s.deferred)-10*Limit):]
+}
+
+// forget drops deferred executors that wait no longer. Only a list that is not full shows who that is.
+func (s *Scanner) forget(candidates []journal.Candidate) {
+	if len(candidates) >= Limit {
+		return
+	}
+	s.deferred = slices.DeleteFunc(s.deferred, func(d uuid.UUID) bool {
+		return !slices.ContainsFunc(candidates, func(c journal.Candidate) bool { return c.ExecutorID == d })
+	})
 }
 
 // unblock ends the sessions of executors that expired but whose lease row a frozen transaction still holds, once
@@ -118,9 +153,6 @@ func (s *Scanner) recover(ctx context.Context, c journal.Candidate, result *Resu
 func (s *Scanner) unblock(ctx context.Context, result *Result) error {
 	locked, err := s.config.Journal.Locked(ctx)
 	if err != nil {
-		if !errors.Is(err, context.Canceled) {
-			s.config.Log.Warn(ctx, signal.Recovery, signal.ScanFailed, signal.Fault(err))
-		}
 		return err
 	}
 	seen := make(map[uuid.UUID]time.Time, len(locked))
