@@ -183,53 +183,69 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- faults: everything that would let a worker's write past the fence. Empty means safe (F6, K1).
--- A table needs the guard when a worker login can write it, partitions included.
+-- A table needs the guard when a worker login can write it: directly, as a partition, through a view or a rule, or
+-- with the help of any role that the login may become. Not seen: a SECURITY DEFINER function that writes a table to
+-- which no worker has a privilege.
 create or replace function workflow_coordination.faults() returns table (kind text, object text, detail text)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    with login as (
-        select r.oid, r.rolname, r.rolsuper, r.rolreplication
-          from workflow_coordination.worker_login w join pg_roles r on r.rolname = w.login
+    with recursive login as (
+        select r.* from workflow_coordination.worker_login w join pg_roles r on r.rolname = w.login
+    ), persona as (
+        select l.rolname as login, m.oid, m.rolname, m.rolsuper or m.rolreplication or m.rolcreaterole as privileged,
+               m.oid = n.nspowner as is_owner
+          from login l join pg_roles m on m.oid = l.oid or not l.rolsuper and pg_has_role(l.oid, m.oid, 'MEMBER'),
+               pg_namespace n
+         where n.nspname = 'workflow_coordination'
+    ), ordinary as (
+        select * from persona p where not p.privileged and not p.is_owner -- those two are faults by themselves
+    ), reached (oid, login) as (
+        select c.oid, p.login from pg_class c join ordinary p
+            on has_table_privilege(p.oid, c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+            or has_any_column_privilege(p.oid, c.oid, 'INSERT, UPDATE')
+         where c.relkind in ('r', 'p', 'f') or c.relkind = 'v' and pg_relation_is_updatable(c.oid, false) & 28 <> 0
+        union
+        select c.oid, r.login from reached r join pg_rewrite w on w.ev_class = r.oid
+          join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
+          join pg_class c on c.oid = d.refobjid and c.relkind in ('r', 'p', 'f', 'v')
     ), relation as (
         select c.oid, c.oid::regclass::text as name, c.relowner, n.nspname
           from pg_class c join pg_namespace n on n.oid = c.relnamespace
          where c.relkind in ('r', 'p', 'f') and n.nspname not like 'pg\_%' and n.nspname <> 'information_schema'
     )
-    select 'unguarded_table', r.name, 'worker login ' || l.rolname || ' can write it without the lease guard'
-      from relation r join login l
-        on has_table_privilege(l.oid, r.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
-        or has_any_column_privilege(l.oid, r.oid, 'INSERT, UPDATE')
+    select 'unguarded_table', r.name, 'worker login ' || w.login || ' can write it without the lease guard'
+      from relation r join reached w on w.oid = r.oid
      where r.nspname <> 'workflow_coordination' and not workflow_coordination.is_guarded(r.oid)
-    union all
-    select 'lease_table_writable', r.name, 'worker login ' || l.rolname || ' has write privileges'
-      from relation r join login l
-        on has_table_privilege(l.oid, r.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
-        or has_any_column_privilege(l.oid, r.oid, 'INSERT, UPDATE')
+    union
+    select 'lease_table_writable', r.name, 'worker login ' || w.login || ' has write privileges'
+      from relation r join reached w on w.oid = r.oid
      where r.nspname = 'workflow_coordination'
-    union all
-    select 'trigger_privilege', r.name, 'worker login ' || l.rolname || ' could replace the guard'
-      from relation r join login l on has_table_privilege(l.oid, r.oid, 'TRIGGER')
-    union all
-    select 'owned_by_worker', r.name, 'owned by worker login ' || l.rolname
-      from relation r join login l on l.oid = r.relowner
-    union all
-    select 'worker_can_create', n.nspname, 'worker login ' || l.rolname || ' may create objects in this schema'
-      from pg_namespace n join login l on has_schema_privilege(l.oid, n.oid, 'CREATE')
+    union
+    select 'trigger_privilege', r.name, 'worker login ' || p.login || ' could replace the guard'
+      from relation r join ordinary p on has_table_privilege(p.oid, r.oid, 'TRIGGER')
+    union
+    select 'owned_by_worker', r.name, 'owned by ' || p.rolname || ', which worker login ' || p.login || ' is or may become'
+      from relation r join ordinary p on p.oid = r.relowner
+    union
+    select 'worker_can_create', n.nspname, 'worker login ' || p.login || ' may create objects in this schema'
+      from pg_namespace n join ordinary p on has_schema_privilege(p.oid, n.oid, 'CREATE')
      where n.nspname not like 'pg\_%' and n.nspname <> 'information_schema'
-    union all
-    select 'worker_privileged', l.rolname, 'superuser or replication role'
-      from login l where l.rolsuper or l.rolreplication
-    union all
-    select 'worker_is_owner', l.rolname, 'member of the owner of workflow_coordination'
-      from login l, pg_namespace n
-     where n.nspname = 'workflow_coordination' and not l.rolsuper and pg_has_role(l.oid, n.nspowner, 'MEMBER')
-    union all
+    union
+    select 'worker_can_create', current_database(), 'worker login ' || p.login || ' may create schemas in this database'
+      from ordinary p where has_database_privilege(p.oid, current_database(), 'CREATE')
+    union
+    select 'worker_privileged', p.login, p.rolname || ' is a superuser, a replication role or may create roles'
+      from persona p where p.privileged
+    union
+    select 'worker_is_owner', p.login, 'is or may become the owner of workflow_coordination'
+      from persona p where p.is_owner
+    union
     select 'worker_missing', w.login, 'listed as a worker but no such role'
       from workflow_coordination.worker_login w
      where not exists (select from pg_roles r where r.rolname = w.login)
-    union all
-    select 'prepared_transaction', p.gid, 'left by ' || p.owner || ' at ' || p.prepared || '; it can hold a lease row for ever'
-      from pg_prepared_xacts p join login l on l.rolname = p.owner
-     where p.database = current_database()
+    union
+    select 'prepared_transaction', t.gid, 'left by ' || t.owner || ' at ' || t.prepared || '; it can hold a lease row for ever'
+      from pg_prepared_xacts t join persona p on p.rolname = t.owner
+     where t.database = current_database()
 $$;
 
 -- verify_guards: raises when faults() is not empty. Last statement of every migration, first check of every worker.
