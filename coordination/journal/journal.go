@@ -61,8 +61,10 @@ var removeProbeSQL string
 // Apply creates or updates the coordination functions that touch the journal. The migrator calls it after
 // schema.Apply, in the same transaction, when the SDK has created its catalog.
 func Apply(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, journalSQL); err != nil {
-		return fmt.Errorf("apply journal functions: %w", err)
+	for _, source := range []string{journalSQL, backlogFunctionsSQL, quarantineFunctionsSQL} {
+		if _, err := tx.Exec(ctx, source); err != nil {
+			return fmt.Errorf("apply journal functions: %w", err)
+		}
 	}
 	return nil
 }
@@ -152,8 +154,12 @@ type Recovery struct {
 	Cause string
 	// Reenqueued counts workflows that wait for a claim again.
 	Reenqueued int
+	// Held counts suspects: workflows that lost two workers or more and are released one at a time (X3).
+	Held int
 	// Quarantined are the IDs of workflows that lost their last allowed worker (P2).
 	Quarantined []string
+	// LastChance are the IDs of workflows that one more lost worker will quarantine.
+	LastChance []string
 	// ProbesRemoved counts diagnostic records that were deleted (D13).
 	ProbesRemoved int
 }
@@ -163,13 +169,16 @@ func (r Recovery) Recovered() bool { return r.Outcome == "recovered" }
 
 // Recover revokes one executor and moves its pending work, whole or not at all (T2, K6).
 func (j *Journal) Recover(ctx context.Context, lost uuid.UUID) (Recovery, error) {
-	var r Recovery
-	err := j.control.QueryRow(ctx, recoverSQL, j.executor, lost, MaxAttempts, ClaimCeiling).
-		Scan(&r.Outcome, &r.Cause, &r.Reenqueued, &r.Quarantined, &r.ProbesRemoved)
+	r, err := scanRecovery(j.control.QueryRow(ctx, recoverSQL, j.executor, lost, MaxAttempts, ClaimCeiling))
 	if err != nil {
 		return Recovery{}, fmt.Errorf("recover executor %s: %w", lost, err)
 	}
 	return r, nil
+}
+
+func scanRecovery(row pgx.Row) (r Recovery, err error) {
+	err = row.Scan(&r.Outcome, &r.Cause, &r.Reenqueued, &r.Held, &r.Quarantined, &r.LastChance, &r.ProbesRemoved)
+	return r, err
 }
 
 // ProbeQueue is the name of the executor's private queue, and the ID of its one probe workflow (D4).

@@ -55,7 +55,7 @@ func directWorkflowsGoToTheInternalQueue(t *testing.T, c *crowd) {
 		c.pending("child", lost).With("queue_name", nil).With("parent_workflow_id", c.name("direct-null")),
 		c.pending("queued", lost))
 	r := c.recover(t, c.scanner(t), lost)
-	require.Equal(t, journal.Recovery{Outcome: "recovered", Cause: "expired", Reenqueued: 4, Quarantined: []string{}}, r)
+	require.Equal(t, journal.Recovery{Outcome: "recovered", Cause: "expired", Reenqueued: 4, Quarantined: []string{}, LastChance: []string{}}, r)
 	for _, id := range []string{"direct-null", "direct-empty", "child"} {
 		row := c.read(t, id)
 		require.Equal(t, "ENQUEUED", row["status"])

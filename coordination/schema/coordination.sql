@@ -54,8 +54,8 @@ create table if not exists workflow_coordination.takeover (
     workflow_id text not null,
     lost_executor uuid not null,
     scanner_executor uuid,
-    cause text not null check (cause in ('expired', 'revoked', 'released')),
-    action text not null check (action in ('reenqueued', 'quarantined')),
+    cause text not null check (cause in ('expired', 'revoked', 'released', 'suspect', 'stray', 'operator')),
+    action text not null check (action in ('reenqueued', 'quarantined', 'held', 'returned', 'parked', 'retried', 'granted')),
     queue_name text,
     attempts bigint not null,
     checkpoints bigint not null,
@@ -80,7 +80,31 @@ create table if not exists workflow_coordination.quarantine (
     lost_executor uuid not null,
     quarantined_at timestamptz not null default clock_timestamp(),
     signalled_at timestamptz,
-    settled_at timestamptz
+    settled_at timestamptz,
+    settle_failures integer not null default 0,
+    settle_after timestamptz not null default clock_timestamp()
+);
+create index if not exists quarantine_open on workflow_coordination.quarantine (settle_after)
+    where signalled_at is null or settled_at is null;
+
+-- Workflows that lost two workers or more. Each may be the one that kills them, so they are released one at a time (X3):
+-- released_at null = held (pending under the lost owner, K8), else on probation.
+create table if not exists workflow_coordination.suspect (
+    workflow_id text primary key,
+    application_name text not null,
+    application_version text not null,
+    losses bigint not null,
+    held_at timestamptz not null default clock_timestamp(),
+    released_at timestamptz
+);
+
+-- Claimed workflows whose name no worker knows, taken out of their queue until an operator decides (X2).
+create table if not exists workflow_coordination.parked (
+    workflow_id text primary key,
+    workflow_name text,
+    queue_name text,
+    parked_by uuid not null,
+    parked_at timestamptz not null default clock_timestamp()
 );
 
 -- guard_write: the fence. Fires before every write statement on a guarded table (F2).

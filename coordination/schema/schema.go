@@ -7,10 +7,14 @@ package schema
 import (
 	"context"
 	_ "embed" // the SQL source
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 )
+
+// ErrOtherApplication says that the database belongs to another service (C3).
+var ErrOtherApplication = errors.New("database belongs to another application")
 
 // Version is the version of the coordination schema that this source creates.
 const Version = 1
@@ -25,8 +29,8 @@ var describeSQL string
 var listWorkerSQL string
 
 // Apply creates or updates the coordination schema and notes which application owns the database. The migrator
-// calls it inside its transaction; applying it again changes nothing. It returns an error when the database already
-// belongs to another application.
+// calls it inside its transaction; applying it again changes nothing. It returns ErrOtherApplication when the database
+// already belongs to another one.
 func Apply(ctx context.Context, tx pgx.Tx, application string) error {
 	if _, err := tx.Exec(ctx, coordinationSQL); err != nil {
 		return fmt.Errorf("apply coordination schema: %w", err)
@@ -36,7 +40,7 @@ func Apply(ctx context.Context, tx pgx.Tx, application string) error {
 		return fmt.Errorf("note application: %w", err)
 	}
 	if owner != application {
-		return fmt.Errorf("note application: this database belongs to application %s, not to %s", owner, application)
+		return fmt.Errorf("note application: %w: %s, this is %s", ErrOtherApplication, owner, application)
 	}
 	return nil
 }

@@ -98,6 +98,7 @@ begin
         select distinct w.executor_id as id from dbos.workflow_status w
          where w.status = 'PENDING' and w.workflow_uuid <> ''
            and w.application_name = own.application_name and w.application_version = own.application_version
+           and not exists (select from workflow_coordination.suspect s where s.workflow_id = w.workflow_uuid and s.released_at is null)
         union
         select substr(q.name, 14) from dbos.queues q where q.name like 'kesita-probe-%'
     ), ended as (
@@ -141,18 +142,14 @@ $$;
 
 -- recover_executor: revokes one executor and moves its pending workflows, in one transaction (T1-T5, P1, P2, K3, K6).
 -- Locks, in this order: FOR KEY SHARE on the scanner's lease, FOR UPDATE SKIP LOCKED on the lost executor's lease,
--- then the workflow rows. Attempts are never counted here; a claim of a released executor is taken back.
+-- then the workflow rows.
 -- outcome: recovered | busy (another scanner, or an admitted transaction, has the lease row) | alive.
 create or replace function workflow_coordination.recover_executor(
     p_scanner uuid, p_lost uuid, p_max_attempts integer, p_claim_ceiling integer)
-returns table (outcome text, cause text, reenqueued integer, quarantined text[], probes_removed integer)
-language plpgsql security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
-#variable_conflict use_column
+returns table (outcome text, cause text, reenqueued integer, held integer, quarantined text[], last_chance text[], probes_removed integer)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own workflow_coordination.executor;
-    lost workflow_coordination.executor;
-    now_ms bigint;
 begin
     select * into own from workflow_coordination.executor e
      where e.executor_id = p_scanner and e.worker_login = session_user
@@ -160,10 +157,30 @@ begin
     if own.executor_id is null then
         perform workflow_coordination.refuse(p_scanner);
     end if;
-    select * into lost from workflow_coordination.executor e
-     where e.executor_id = p_lost and e.application_name = own.application_name
-       and e.application_version = own.application_version for update skip locked;
-    reenqueued := 0; quarantined := '{}'; probes_removed := 0; outcome := 'busy';
+    if not exists (select from workflow_coordination.executor e where e.executor_id = p_lost
+                      and e.application_name = own.application_name and e.application_version = own.application_version) then
+        -- not a peer: what it left is for workers of its own application and version (C5)
+        return query select 'busy', null::text, 0, 0, '{}'::text[], '{}'::text[], 0; return;
+    end if;
+    return query select * from workflow_coordination.move_work(p_scanner, p_lost, p_max_attempts, p_claim_ceiling);
+end
+$$;
+
+-- move_work: the body of a recovery, for a scanner or (p_scanner null) for an operator. Owner only.
+-- Attempts are never counted here; a claim of a released executor is taken back (K3). A workflow that lost two workers
+-- is held, not moved: release_suspect lets one go at a time (X3, K8). last_chance: one more loss quarantines it.
+create or replace function workflow_coordination.move_work(
+    p_scanner uuid, p_lost uuid, p_max_attempts integer, p_claim_ceiling integer)
+returns table (outcome text, cause text, reenqueued integer, held integer, quarantined text[], last_chance text[], probes_removed integer)
+language plpgsql set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+#variable_conflict use_column
+declare
+    lost workflow_coordination.executor;
+    now_ms bigint;
+begin
+    select * into lost from workflow_coordination.executor e where e.executor_id = p_lost for update skip locked;
+    reenqueued := 0; held := 0; quarantined := '{}'; last_chance := '{}'; probes_removed := 0; outcome := 'busy';
     if lost.executor_id is null then
         return next; return;
     end if;
@@ -178,7 +195,7 @@ begin
     end if;
     probes_removed := workflow_coordination.remove_probe(p_lost);
     now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
-    with judged as (
+    with locked as (
         -- FOR UPDATE reads the state again behind the row lock: one that finished meanwhile is left alone (T3).
         select w.workflow_uuid, w.name, w.queue_name, w.deduplication_id,
                coalesce(w.recovery_attempts, 0) - r.refund as attempts, r.refund,
@@ -188,45 +205,190 @@ begin
          cross join lateral (select case when cause = 'released' and w.recovery_attempts > 0 then 1 else 0 end as refund) r
          where w.status = 'PENDING' and w.executor_id = lost.executor_id::text and w.workflow_uuid <> ''
            and w.application_name = lost.application_name and w.application_version = lost.application_version
+           and not exists (select from workflow_coordination.suspect s where s.workflow_id = w.workflow_uuid and s.released_at is null)
            for update of w
+    ), judged as (
+        select l.*, case when l.attempts >= p_max_attempts or l.claims >= p_claim_ceiling then 'quarantined'
+                         when cause <> 'released' and l.attempts >= 2 then 'held'
+                         else 'reenqueued' end as action
+          from locked l
     ), moved as (
         update dbos.workflow_status w set
-               status = case when j.attempts >= p_max_attempts or j.claims >= p_claim_ceiling
-                             then 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' else 'ENQUEUED' end,
+               status = case when j.action = 'quarantined' then 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' else 'ENQUEUED' end,
                recovery_attempts = j.attempts,
                started_at_epoch_ms = null, updated_at = now_ms,
-               queue_name = case when j.attempts >= p_max_attempts or j.claims >= p_claim_ceiling then null
-                                 else coalesce(nullif(w.queue_name, ''), '_dbos_internal_queue') end,
-               deduplication_id = case when j.attempts >= p_max_attempts or j.claims >= p_claim_ceiling then null
-                                       else w.deduplication_id end,
-               completed_at = case when j.attempts >= p_max_attempts or j.claims >= p_claim_ceiling then now_ms end
+               queue_name = case when j.action = 'quarantined' then null else coalesce(nullif(w.queue_name, ''), '_dbos_internal_queue') end,
+               deduplication_id = case when j.action = 'quarantined' then null else w.deduplication_id end,
+               completed_at = case when j.action = 'quarantined' then now_ms end
           from judged j
-         where w.workflow_uuid = j.workflow_uuid
-        returning w.workflow_uuid, w.status, j.name, j.queue_name, j.deduplication_id, j.attempts, j.refund, j.checkpoints
+         where w.workflow_uuid = j.workflow_uuid and j.action <> 'held'
     ), noted as (
         insert into workflow_coordination.takeover (workflow_id, lost_executor, scanner_executor, cause, action, queue_name, attempts, checkpoints)
-        select m.workflow_uuid, p_lost, p_scanner, cause,
-               case when m.status = 'ENQUEUED' then 'reenqueued' else 'quarantined' end, m.queue_name, m.attempts, m.checkpoints
-          from moved m
+        select j.workflow_uuid, p_lost, p_scanner, cause, j.action, j.queue_name, j.attempts, j.checkpoints from judged j
     ), refunded as (
         insert into workflow_coordination.claim_refund as f (workflow_id, refunds)
-        select m.workflow_uuid, 1 from moved m where m.refund > 0
+        select j.workflow_uuid, 1 from judged j where j.refund > 0
         on conflict (workflow_id) do update set refunds = f.refunds + 1
+    ), suspected as (
+        insert into workflow_coordination.suspect as s (workflow_id, application_name, application_version, losses)
+        select j.workflow_uuid, lost.application_name, lost.application_version, j.attempts from judged j where j.action = 'held'
+        on conflict (workflow_id) do update set losses = excluded.losses, held_at = clock_timestamp(), released_at = null
     ), marked as (
         insert into workflow_coordination.quarantine as q
                (workflow_id, workflow_name, queue_name, deduplication_id, attempts, reason, lost_executor)
-        select m.workflow_uuid, m.name, m.queue_name, m.deduplication_id, m.attempts,
-               case when m.attempts >= p_max_attempts then 'attempts_exhausted' else 'claim_ceiling' end, p_lost
-          from moved m where m.status <> 'ENQUEUED'
+        select j.workflow_uuid, j.name, j.queue_name, j.deduplication_id, j.attempts,
+               case when j.attempts >= p_max_attempts then 'attempts_exhausted' else 'claim_ceiling' end, p_lost
+          from judged j where j.action = 'quarantined'
         on conflict (workflow_id) do update set queue_name = excluded.queue_name, deduplication_id = excluded.deduplication_id,
                attempts = excluded.attempts, reason = excluded.reason, lost_executor = excluded.lost_executor,
-               quarantined_at = clock_timestamp(), signalled_at = null, settled_at = null
+               quarantined_at = clock_timestamp(), signalled_at = null, settled_at = null, settle_failures = 0, settle_after = clock_timestamp()
     )
-    select count(*) filter (where m.status = 'ENQUEUED'),
-           coalesce(array_agg(m.workflow_uuid) filter (where m.status <> 'ENQUEUED'), '{}')
-      into reenqueued, quarantined from moved m;
+    select count(*) filter (where j.action = 'reenqueued'), count(*) filter (where j.action = 'held'),
+           coalesce(array_agg(j.workflow_uuid) filter (where j.action = 'quarantined'), '{}'),
+           coalesce(array_agg(j.workflow_uuid) filter (where j.action <> 'quarantined' and j.attempts = p_max_attempts - 1), '{}')
+      into reenqueued, held, quarantined, last_chance from judged j;
     outcome := 'recovered';
     return next;
+end
+$$;
+
+-- release_suspect: lets the next held workflow of the scanner's application and version go, when none is on probation
+-- (X3). Probation ends when the workflow ends or has run for p_probation_ms without taking its worker down. Fewest
+-- losses first: the innocent are through before the guilty returns. Returns the workflow's ID, or null.
+-- Locks: an advisory lock (tried, not waited for), FOR KEY SHARE on the scanner's lease, the workflow row.
+create or replace function workflow_coordination.release_suspect(p_scanner uuid, p_probation_ms bigint) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+    own workflow_coordination.executor;
+    now_ms bigint := floor(extract(epoch from clock_timestamp()) * 1000);
+    chosen record;
+begin
+    select * into own from workflow_coordination.executor e
+     where e.executor_id = p_scanner and e.worker_login = session_user
+       and e.state = 'active' and e.expires_at > clock_timestamp() for key share;
+    if own.executor_id is null then
+        perform workflow_coordination.refuse(p_scanner);
+    end if;
+    if not pg_try_advisory_xact_lock(hashtextextended('workflow_coordination.suspect ' || own.application_name || ' ' || own.application_version, 0)) then
+        return null;
+    end if;
+    delete from workflow_coordination.suspect s
+     where s.application_name = own.application_name and s.application_version = own.application_version
+       and not exists (select from dbos.workflow_status w where w.workflow_uuid = s.workflow_id
+             and (s.released_at is null and w.status = 'PENDING'
+                  or s.released_at is not null and (w.status in ('ENQUEUED', 'DELAYED')
+                        or w.status = 'PENDING' and w.started_at_epoch_ms > now_ms - p_probation_ms)));
+    if exists (select from workflow_coordination.suspect s where s.released_at is not null
+                  and s.application_name = own.application_name and s.application_version = own.application_version) then
+        return null;
+    end if;
+    select w.workflow_uuid, w.executor_id, w.queue_name, w.recovery_attempts into chosen
+      from workflow_coordination.suspect s join dbos.workflow_status w on w.workflow_uuid = s.workflow_id
+     where s.released_at is null and w.status = 'PENDING'
+       and s.application_name = own.application_name and s.application_version = own.application_version
+     order by s.losses, s.held_at, s.workflow_id limit 1 for update of w;
+    if chosen.workflow_uuid is null then
+        return null;
+    end if;
+    update dbos.workflow_status w set status = 'ENQUEUED', started_at_epoch_ms = null, updated_at = now_ms,
+           queue_name = coalesce(nullif(w.queue_name, ''), '_dbos_internal_queue')
+     where w.workflow_uuid = chosen.workflow_uuid;
+    update workflow_coordination.suspect s set released_at = clock_timestamp() where s.workflow_id = chosen.workflow_uuid;
+    insert into workflow_coordination.takeover (workflow_id, lost_executor, scanner_executor, cause, action, queue_name, attempts, checkpoints)
+    values (chosen.workflow_uuid, chosen.executor_id::uuid, p_scanner, 'suspect', 'reenqueued', chosen.queue_name, chosen.recovery_attempts,
+            (select count(*) from dbos.operation_outputs o where o.workflow_uuid = chosen.workflow_uuid));
+    return chosen.workflow_uuid;
+end
+$$;
+
+-- operator_expire: ends a lease by hand, as the first half of a revocation (the second is move_work). A live lease needs
+-- p_force. No key column changes: a busy executor cannot hold it off, and is refused from the commit on. Owner only.
+-- Returns expired | ended | live | unknown.
+create or replace function workflow_coordination.operator_expire(p_executor uuid, p_force boolean) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    held workflow_coordination.executor;
+begin
+    select * into held from workflow_coordination.executor e where e.executor_id = p_executor for no key update;
+    if held.executor_id is null then
+        return 'unknown';
+    elsif held.state <> 'active' then
+        return 'ended';
+    elsif held.expires_at > clock_timestamp() then
+        if not p_force then
+            return 'live';
+        end if;
+        update workflow_coordination.executor e set expires_at = clock_timestamp() where e.executor_id = p_executor;
+    end if;
+    return 'expired';
+end
+$$;
+
+-- own_claims: PENDING workflows of an executor, its probe left out: what it must be able to account for (X2). Locks: none.
+create or replace function workflow_coordination.own_claims(p_executor uuid)
+returns table (workflow_id text, workflow_name text, claimed_ms bigint, age_ms bigint)
+language sql stable security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set jit = off as $$
+    select w.workflow_uuid, w.name, w.started_at_epoch_ms,
+           floor(extract(epoch from now()) * 1000)::bigint - w.started_at_epoch_ms
+      from dbos.workflow_status w
+     where w.status = 'PENDING' and w.executor_id = p_executor::text and w.started_at_epoch_ms is not null
+       and w.workflow_uuid <> workflow_coordination.probe_queue(p_executor)
+$$;
+
+-- return_claim: puts a workflow that this executor claimed and does not run back into its queue, if it is still that
+-- claim (X2). p_refund: the claim never ran, so it is taken back. p_park: nobody knows its name; it leaves the queue
+-- and waits for an operator. False: it moved on meanwhile. Locks: FOR KEY SHARE on the own lease, the workflow row.
+create or replace function workflow_coordination.return_claim(
+    p_executor uuid, p_workflow text, p_claimed_ms bigint, p_refund boolean, p_park boolean) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    own workflow_coordination.executor;
+    claim record;
+begin
+    select * into own from workflow_coordination.executor e
+     where e.executor_id = p_executor and e.worker_login = session_user
+       and e.state = 'active' and e.expires_at > clock_timestamp() for key share;
+    if own.executor_id is null then
+        perform workflow_coordination.refuse(p_executor);
+    end if;
+    select w.name, w.queue_name, w.recovery_attempts into claim from dbos.workflow_status w
+     where w.workflow_uuid = p_workflow and w.status = 'PENDING' and w.executor_id = p_executor::text
+       and w.started_at_epoch_ms = p_claimed_ms for update;
+    if not found then
+        return false;
+    end if;
+    update dbos.workflow_status w set status = 'ENQUEUED', started_at_epoch_ms = null,
+           updated_at = floor(extract(epoch from clock_timestamp()) * 1000),
+           recovery_attempts = greatest(0, coalesce(w.recovery_attempts, 0) - case when p_refund then 1 else 0 end),
+           queue_name = case when p_park then 'kesita-parked' else coalesce(nullif(w.queue_name, ''), '_dbos_internal_queue') end
+     where w.workflow_uuid = p_workflow;
+    if p_park then
+        insert into workflow_coordination.parked (workflow_id, workflow_name, queue_name, parked_by)
+        values (p_workflow, claim.name, claim.queue_name, p_executor) on conflict (workflow_id) do nothing;
+    end if;
+    insert into workflow_coordination.takeover (workflow_id, lost_executor, scanner_executor, cause, action, queue_name, attempts, checkpoints)
+    values (p_workflow, p_executor, p_executor, 'stray', case when p_park then 'parked' else 'returned' end, claim.queue_name,
+            greatest(0, coalesce(claim.recovery_attempts, 0) - case when p_refund then 1 else 0 end),
+            (select count(*) from dbos.operation_outputs o where o.workflow_uuid = p_workflow));
+    return true;
+end
+$$;
+
+-- operator_unpark: puts a parked workflow back into its queue, after a worker that knows its name was deployed. Owner only.
+create or replace function workflow_coordination.operator_unpark(p_workflow text) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    update dbos.workflow_status w set queue_name = coalesce(nullif(p.queue_name, ''), '_dbos_internal_queue'),
+           updated_at = floor(extract(epoch from clock_timestamp()) * 1000)
+      from workflow_coordination.parked p
+     where p.workflow_id = p_workflow and w.workflow_uuid = p_workflow and w.status = 'ENQUEUED' and w.queue_name = 'kesita-parked';
+    if not found then
+        return false;
+    end if;
+    delete from workflow_coordination.parked p where p.workflow_id = p_workflow;
+    return true;
 end
 $$;
 
