@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/puddle/v2"
@@ -117,6 +118,12 @@ func Infrastructure(err error) bool {
 }
 
 func ofState(pg *pgconn.PgError) Class {
+	switch {
+	case pg.Code == "08P01" && strings.Contains(pg.Message, "startup parameter"):
+		return IdentityLost // a pooler that does not let the identity through; it uses this state for outages too
+	case pg.Code == "0A000" && strings.Contains(pg.Message, "cached plan"):
+		return Transient // a migration changed a table under a prepared statement; the driver prepares it again
+	}
 	if class, known := states()[pg.Code]; known {
 		return class
 	}
@@ -138,9 +145,9 @@ func states() map[string]Class {
 		"42501": Permission,
 		"3D000": DatabaseMissing,
 		"3F000": SchemaMissing, "42P01": SchemaMissing, "42883": SchemaMissing, "42703": SchemaMissing,
-		"08P01": IdentityLost, // a pooler that does not know the identity's start-up parameter
-		"25006": Outage,       // a session left on a read-only node
-		"25P03": Transient, "57014": Transient, "57P05": Transient, "25P02": Transient,
+		"25006": Outage, // a session left on a read-only node
+		"25P02": Transient, "25P03": Transient, "25P04": Transient, "57014": Transient, "57P05": Transient,
+		"26000": Transient, // the session behind a prepared statement is another one now
 		"40001": Transient, "40P01": Transient, "55P03": Transient,
 		"57P01": Outage, "57P02": Outage, "57P03": Outage, "57P04": DatabaseMissing,
 	}
