@@ -17,6 +17,7 @@ import (
 	"github.com/kesita/platform/coordination/guard"
 	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/coordination/lease"
+	"github.com/kesita/platform/coordination/schema"
 	"github.com/kesita/platform/coordination/signal"
 	"github.com/kesita/platform/coordination/timing"
 )
@@ -55,7 +56,7 @@ func Judge(err error) Verdict {
 		return fatal(signal.IdentityLost, ExitConfiguration)
 	case errors.Is(err, lease.ErrNotWorker):
 		return fatal(signal.NotAWorker, ExitPermission)
-	case errors.Is(err, lease.ErrOtherApplication):
+	case errors.Is(err, schema.ErrOtherApplication):
 		return fatal(signal.OtherApplication, ExitConfiguration)
 	case errors.Is(err, lease.ErrSchemaOld):
 		return fatal(signal.SchemaMissing, ExitSchema)

@@ -19,8 +19,6 @@ var (
 	ErrIdentityLost = errors.New("session identity lost: connect directly, not through a connection pooler")
 	// ErrNotWorker says that the login is not a worker login of this database, so the fence would not see it.
 	ErrNotWorker = errors.New("login is not a worker login")
-	// ErrOtherApplication says that the database belongs to another service (C3).
-	ErrOtherApplication = errors.New("database belongs to another application")
 	// ErrSchemaOld says that the coordination schema is older than this binary needs.
 	ErrSchemaOld = errors.New("coordination schema is too old: run the migration")
 )
@@ -44,7 +42,7 @@ func Verify(ctx context.Context, db Connection, executor uuid.UUID, application 
 	case err != nil:
 		return fmt.Errorf("verify identity: %w", err)
 	case owner != application:
-		return fmt.Errorf("verify identity: %w: %s, this is %s", ErrOtherApplication, owner, application)
+		return fmt.Errorf("verify identity: %w: %s, this is %s", schema.ErrOtherApplication, owner, application)
 	case !worker:
 		return fmt.Errorf("verify identity: %w: %s", ErrNotWorker, login)
 	case seen != executor.String():

@@ -26,7 +26,7 @@ func layers() map[string][]string {
 		"quarantine": {"journal", "service", "signal", "timing"},
 		"workflow":   {"fault", "journal", "signal", "timing"},
 		"submit":     {"guard", "journal", "timing", "workflow"},
-		"boot":       {"fault", "guard", "journal", "lease", "signal", "timing"},
+		"boot":       {"fault", "guard", "journal", "lease", "schema", "signal", "timing"},
 	}
 }
 

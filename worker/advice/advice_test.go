@@ -12,6 +12,7 @@ import (
 	"github.com/kesita/platform/coordination/boot"
 	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/coordination/lease"
+	"github.com/kesita/platform/coordination/schema"
 	"github.com/kesita/platform/coordination/signal"
 	"github.com/kesita/platform/worker/advice"
 )
@@ -32,7 +33,7 @@ func TestForHasAHintForEveryFatalDatabaseFault(t *testing.T) {
 		"MigrationMissing": {&pgconn.PgError{Code: "3F000"}, signal.SchemaMissing, boot.ExitSchema},
 		"NoPermission":     {&pgconn.PgError{Code: "42501"}, signal.Permission, boot.ExitPermission},
 		"NotAWorker":       {lease.ErrNotWorker, signal.NotAWorker, boot.ExitPermission},
-		"OtherService":     {lease.ErrOtherApplication, signal.OtherApplication, boot.ExitConfiguration},
+		"OtherService":     {schema.ErrOtherApplication, signal.OtherApplication, boot.ExitConfiguration},
 		"WrongPassword":    {&pgconn.PgError{Code: "28P01"}, signal.Authentication, boot.ExitPermission},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestTextIsOneLineAndAHint(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "kesita: migrate: connect: database belongs to another application\n"+
 		"  hint: every service has a database of its own: correct the database URL\n",
-		advice.Text("kesita", "migrate", fmt.Errorf("connect: %w", lease.ErrOtherApplication)))
+		advice.Text("kesita", "migrate", fmt.Errorf("connect: %w", schema.ErrOtherApplication)))
 	require.Equal(t, "kesita: wait: context canceled\n", advice.Text("kesita", "wait", context.Canceled))
 	require.Equal(t, "kesita: list: cannot connect: a: refused\n", advice.Text("kesita", "list", errors.New("cannot connect:\n\ta: refused\n\ta: refused")))
 	require.Equal(t, "kesita: start: invalid configuration: a\n  invalid configuration: b\n", advice.Text("kesita", "start", errors.Join(
