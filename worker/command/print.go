@@ -41,11 +41,11 @@ func printable(text string) string {
 // age writes how long ago something was, in the largest unit that is not below one.
 func age(d time.Duration) string {
 	switch {
-	case d < time.Minute:
+	case d.Seconds() < 60:
 		return fmt.Sprintf("%.0fs", d.Seconds())
-	case d < time.Hour:
+	case d.Minutes() < 60:
 		return fmt.Sprintf("%.0fm", d.Minutes())
-	case d < 48*time.Hour:
+	case d.Hours() < 48:
 		return fmt.Sprintf("%.0fh", d.Hours())
 	}
 	return fmt.Sprintf("%.0fd", d.Hours()/24)
