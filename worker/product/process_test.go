@@ -125,7 +125,7 @@ func (p *process) logged(field string) string {
 // ready asks /health/ready and returns status and body; 0 while nobody listens.
 func (p *process) ready(t *testing.T) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.logged("http_address")+"/health/ready", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.logged("http_address")+"/health/ready", http.NoBody)
 	if err != nil {
 		return 0, ""
 	}

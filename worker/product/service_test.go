@@ -61,6 +61,7 @@ func TestTheControlLedger(t *testing.T) {
 	t.Parallel()
 	s := producttest.Deploy(t)
 	control := func(t *testing.T, statements ...string) string {
+		t.Helper()
 		name, url := localpgtest.Database(t, localpgtest.Shared(t))
 		connection, err := pgx.Connect(t.Context(), url)
 		require.NoError(t, err, name)

@@ -144,6 +144,8 @@ func serve(ctx context.Context, handler http.Handler, listener net.Listener, set
 	if err != nil {
 		err = errors.Join(fmt.Errorf("finish requests: %w", err), server.Close())
 	}
-	<-failed
+	if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }

@@ -192,8 +192,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (string, contract.
 		return "", request, &fault{http.StatusUnsupportedMediaType, contract.CodeMediaType}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.limits.BodyBytes))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return "", request, &fault{http.StatusRequestEntityTooLarge, contract.CodeBodyTooLarge}
 	}
 	if err != nil || json.Unmarshal(body, &request) != nil {

@@ -60,7 +60,7 @@ func (b bundle) post(key, mediaType, body string) *httptest.ResponseRecorder {
 
 func (b bundle) get(path string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
-	b.server.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	b.server.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 	return recorder
 }
 

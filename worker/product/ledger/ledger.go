@@ -36,7 +36,7 @@ var admitSQL string
 //go:embed sql/check.sql
 var checkSQL string
 
-// ErrUnavailable: the ledger gave no answer.
+// ErrUnavailable says that the ledger gave no answer.
 var ErrUnavailable = errors.New("control ledger is unavailable")
 
 // connections is enough for admissions, which are one short statement a task,

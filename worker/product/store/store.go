@@ -38,8 +38,8 @@ var (
 
 // Check returns nil when the business tables answer to this login (H3).
 func Check(ctx context.Context, db Database) error {
-	var any bool
-	if err := db.QueryRow(ctx, readySQL).Scan(&any); err != nil {
+	var found bool // whether there is a task says nothing here
+	if err := db.QueryRow(ctx, readySQL).Scan(&found); err != nil {
 		return fmt.Errorf("check product tables: %w", err)
 	}
 	return nil

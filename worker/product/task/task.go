@@ -37,7 +37,7 @@ func (i Input) WorkflowID() string {
 	return fmt.Sprintf("%s/%s/%s/%d", Workflow, i.TenantID, i.TaskID, i.Generation)
 }
 
-// ErrWorkflowID: not an ID that WorkflowID makes.
+// ErrWorkflowID says that an ID is none that WorkflowID makes.
 var ErrWorkflowID = errors.New("not a workflow id of the product")
 
 // ParseWorkflowID is the inverse of WorkflowID.
