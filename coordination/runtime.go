@@ -12,14 +12,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/kesita/platform/coordination/backlog"
 	"github.com/kesita/platform/coordination/boot"
 	"github.com/kesita/platform/coordination/guard"
 	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/coordination/lease"
 	"github.com/kesita/platform/coordination/probe"
+	"github.com/kesita/platform/coordination/quarantine"
 	"github.com/kesita/platform/coordination/recovery"
 	"github.com/kesita/platform/coordination/service"
 	"github.com/kesita/platform/coordination/signal"
+	"github.com/kesita/platform/coordination/stray"
 	"github.com/kesita/platform/coordination/watchdog"
 	"github.com/kesita/platform/coordination/workflow"
 )
@@ -46,6 +49,7 @@ type Runtime struct {
 	host     *workflow.Host
 	queues   []Queue
 	pools    []*guard.Pool
+	settle   quarantine.Hook
 	prober   *probe.Prober
 	services service.Group
 }
@@ -252,12 +256,28 @@ func (r *Runtime) startServices(ctx context.Context) {
 		},
 		Scanned: func(began time.Time) { r.dog.Progress(partScan, began) },
 	})
+	monitor := backlog.New(backlog.Config{
+		Observe: r.journal.Observe, Queues: append(r.queueNames(), journal.InternalQueue), Timing: r.config.Timing, Log: r.log, Trip: r.dog.Trip,
+	})
+	settler := quarantine.New(quarantine.Config{Journal: r.journal, Hook: r.settle, Timing: r.config.Timing, Log: r.log})
+	strays := stray.New(stray.Config{Journal: r.journal, Host: r.host, Timing: r.config.Timing, Log: r.log})
 	summary := service.NewLoop(service.Every(r.config.Timing.Summary), r.summarise)
 	r.dog.Watch(partScan, signal.ScanStalled)
 	r.dog.Watch(partProbe, signal.ProbeStalled)
-	r.services = service.Group{scanner, r.prober, summary}
+	r.services = service.Group{scanner, r.prober, monitor, settler, strays, summary}
 	r.services.Start(ctx)
 }
+
+func (r *Runtime) queueNames() []string {
+	names := make([]string, 0, len(r.queues)+1)
+	for _, q := range r.queues {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+// SettleWith sets the hook that settles the business state of quarantined workflows (P3). Call it before Launch.
+func (r *Runtime) SettleWith(hook quarantine.Hook) { r.settle = hook }
 
 // summarise writes the line that lets silence be alerted on and live replicas be counted (K12).
 func (r *Runtime) summarise(ctx context.Context) {

@@ -29,6 +29,7 @@ type Journal interface {
 	Candidates(ctx context.Context, limit int, deferred []uuid.UUID) ([]journal.Candidate, error)
 	Recover(ctx context.Context, lost uuid.UUID) (journal.Recovery, error)
 	Locked(ctx context.Context) ([]uuid.UUID, error)
+	ReleaseSuspect(ctx context.Context, probation time.Duration) (workflowID string, err error)
 }
 
 // Config is what a scanner needs.
@@ -67,11 +68,11 @@ func (s *Scanner) Stop() { s.loop.Stop() }
 
 // Result is what one scan did. Left counts candidates that the scan had no time for.
 type Result struct {
-	Executors, Reenqueued, Quarantined, Failed, Left, Blocked, SessionsEnded int
+	Executors, Reenqueued, Held, Released, Quarantined, Failed, Left, Blocked, SessionsEnded int
 }
 
 // RunOnce makes one scan. Its error is that of the scan itself, or fault.Fenced when this scanner's own lease is over; a
-// single executor's failure is counted and logged. A scan that took Timing.Scan leaves the rest to the next one:
+// single executor's failure is counted and logged. A scan that took Timing.Scan leaves the rest, all but one, to the next one:
 // recoveries that wait for locks must not look like a stalled scanner (D6, K6).
 func (s *Scanner) RunOnce(ctx context.Context) (Result, error) {
 	began := time.Now()
@@ -82,13 +83,16 @@ func (s *Scanner) RunOnce(ctx context.Context) (Result, error) {
 	}
 	s.forget(candidates)
 	for i, c := range candidates {
-		if time.Since(began) > s.config.Timing.Scan {
+		if i > 0 && time.Since(began) > s.config.Timing.Scan {
 			result.Left = len(candidates) - i
 			break
 		}
 		if err := s.recover(ctx, c, &result); err != nil {
 			return result, err
 		}
+	}
+	if err := s.release(ctx, &result); err != nil {
+		return result, s.failed(ctx, err)
 	}
 	if err := s.unblock(ctx, &result); err != nil {
 		return result, s.failed(ctx, err)
@@ -121,12 +125,24 @@ func (s *Scanner) recover(ctx context.Context, c journal.Candidate, result *Resu
 	}
 	result.Executors++
 	result.Reenqueued += r.Reenqueued
+	result.Held += r.Held
 	result.Quarantined += len(r.Quarantined)
-	s.config.Log.Info(ctx, signal.Recovery, reason(r.Cause), lost, slog.Int("reenqueued", r.Reenqueued),
+	s.config.Log.Info(ctx, signal.Recovery, reason(r.Cause), lost, slog.Int("reenqueued", r.Reenqueued), slog.Int("held", r.Held),
 		slog.Int("quarantined", len(r.Quarantined)), slog.Int("probes_removed", r.ProbesRemoved))
-	for _, id := range r.Quarantined {
-		s.config.Log.Error(ctx, signal.RecoveryExhausted, signal.AttemptsExhausted, lost, slog.String("workflow_id", id))
+	for _, id := range r.LastChance {
+		s.config.Log.Warn(ctx, signal.RecoveryWarning, signal.LastChance, lost, slog.String("workflow_id", id))
 	}
+	return nil
+}
+
+// release lets one workflow that lost two workers go, when it is its turn (X3).
+func (s *Scanner) release(ctx context.Context, result *Result) error {
+	id, err := s.config.Journal.ReleaseSuspect(ctx, s.config.Timing.Probation)
+	if err != nil || id == "" {
+		return err
+	}
+	result.Released++
+	s.config.Log.Info(ctx, signal.Recovery, signal.SuspectReleased, slog.String("workflow_id", id))
 	return nil
 }
 

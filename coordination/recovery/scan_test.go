@@ -39,6 +39,8 @@ func (p *paper) Candidates(_ context.Context, limit int, deferred []uuid.UUID) (
 	return list, p.err
 }
 
+func (p *paper) ReleaseSuspect(context.Context, time.Duration) (string, error) { return "", nil }
+
 func (p *paper) Recover(_ context.Context, lost uuid.UUID) (journal.Recovery, error) {
 	p.tried = append(p.tried, lost)
 	r, err := p.recover(lost)
@@ -179,24 +181,24 @@ func TestAFailedRecoveryIsReportedAndDelaysNoOther(t *testing.T) {
 	require.InDelta(t, 2, list[1]["reenqueued"], 0)
 }
 
-// P2: the signal names the workflow and nothing of its data.
-func TestAQuarantinedWorkflowIsNamedInAnErrorSignal(t *testing.T) {
+// A warning comes one attempt before quarantine, so that somebody can look before the work is lost.
+func TestAWorkflowOnItsLastAttemptIsNamedInAWarning(t *testing.T) {
 	t.Parallel()
 	p := &paper{waiting: ids(1), recover: func(uuid.UUID) (journal.Recovery, error) {
-		return journal.Recovery{Outcome: "recovered", Cause: "expired", Quarantined: []string{"poison-1", "poison-2"}}, nil
+		return journal.Recovery{Outcome: "recovered", Cause: "expired", Held: 1, LastChance: []string{"shaky-1"}}, nil
 	}}
 	scanner, lines, _ := scan(p)
 	_, err := scanner.RunOnce(t.Context())
 	require.NoError(t, err)
 	named := []any{}
 	for _, record := range records(t, lines) {
-		if record["operation"] == "workflow_recovery_exhausted" {
-			require.Equal(t, "ERROR", record["level"])
-			require.Equal(t, "attempts_exhausted", record["reason"])
+		if record["operation"] == "workflow_recovery_warning" {
+			require.Equal(t, "WARN", record["level"])
+			require.Equal(t, "last_attempt", record["reason"])
 			named = append(named, record["workflow_id"])
 		}
 	}
-	require.Equal(t, []any{"poison-1", "poison-2"}, named)
+	require.Equal(t, []any{"shaky-1"}, named)
 }
 
 // D6: a scan that could not be made is no progress.

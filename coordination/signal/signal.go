@@ -24,6 +24,8 @@ const (
 	Readiness         Operation = "dbos_readiness"
 	RecoveryExhausted Operation = "workflow_recovery_exhausted"
 	Settlement        Operation = "workflow_recovery_settlement"
+	RecoveryWarning   Operation = "workflow_recovery_warning"
+	Stray             Operation = "workflow_stray"
 	Workflow          Operation = "workflow_execution"
 )
 
@@ -70,6 +72,11 @@ const (
 	SDK               Reason = "sdk"
 	ObservationFailed Reason = "observation_failed"
 	QueueStalled      Reason = "queue_stalled"
+	LastChance        Reason = "last_attempt"
+	SuspectReleased   Reason = "suspect_released"
+	UnknownWorkflow   Reason = "unknown_workflow"
+	OutcomeLost       Reason = "outcome_lost"
+	NeverStarted      Reason = "never_started"
 	ClaimCeiling      Reason = "claim_ceiling"
 	SettlementFailed  Reason = "settlement_failed"
 	Settled           Reason = "settled"

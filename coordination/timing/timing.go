@@ -32,6 +32,12 @@ type Timing struct {
 	// RowLock bounds the wait for a workflow row inside one recovery transaction. Production 2 s (K6).
 	RowLock time.Duration
 
+	// Probation is how long a workflow that lost two workers must run before the next such is released. Production
+	// 5 min (X3).
+	Probation time.Duration
+	// Stray is the age from which a claim that nobody runs counts as stray. Production 20 s (X2).
+	Stray time.Duration
+
 	// Probe is the period of the private diagnostic workflow. Production 15 s (D4).
 	Probe time.Duration
 	// QueuePoll is the polling interval of the business queues and the private queue. Production 1 s.
@@ -94,6 +100,9 @@ func Production() Timing {
 		Scan:    5 * time.Second,
 		RowLock: 2 * time.Second,
 
+		Probation: 5 * time.Minute,
+		Stray:     20 * time.Second,
+
 		Probe:     15 * time.Second,
 		QueuePoll: time.Second,
 
@@ -150,6 +159,9 @@ func (t Timing) Validate() error {
 	less("shutdown + forced exit", t.Shutdown+t.ForcedExit, "watchdog", t.Watchdog)
 	less("statement", t.Statement, "transaction", t.Transaction)
 	less("idle in transaction", t.IdleInTransaction, "transaction", t.Transaction)
+	less("statement", t.Statement, "stray", t.Stray)
+	less("scan", t.Scan, "probation", t.Probation)
+	less("monitor", t.Monitor, "watchdog", t.Watchdog)
 	less("renew + renew attempt", t.Renew+t.RenewAttempt, "watchdog", t.Watchdog)
 	less("renew attempt", t.RenewAttempt, "renew", t.Renew)
 	less("scan", t.Scan, "watchdog", t.Watchdog)
@@ -195,6 +207,8 @@ func (t *Timing) fields() []field {
 		{"lease check retry", &t.LeaseCheckRetry},
 		{"scan", &t.Scan},
 		{"row lock", &t.RowLock},
+		{"probation", &t.Probation},
+		{"stray", &t.Stray},
 		{"probe", &t.Probe},
 		{"queue poll", &t.QueuePoll},
 		{"monitor", &t.Monitor},

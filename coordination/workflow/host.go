@@ -34,7 +34,9 @@ type Host struct {
 	// guards everything below
 	mu     sync.Mutex
 	active map[string]time.Time
-	names  map[string]bool
+	// left is when a workflow was last left; entries older than Timing.Lease are forgotten.
+	left  map[string]time.Time
+	names map[string]bool
 }
 
 type hostKey struct{}
@@ -42,7 +44,7 @@ type hostKey struct{}
 // NewHost returns a host that is not attached to an SDK context yet.
 func NewHost(config Config) *Host {
 	recordFailures()
-	return &Host{config: config, active: map[string]time.Time{}, names: map[string]bool{}}
+	return &Host{config: config, active: map[string]time.Time{}, left: map[string]time.Time{}, names: map[string]bool{}}
 }
 
 // Bind returns a context from which RunStep and Enqueue find the host. The SDK's root must be derived from it.
@@ -89,7 +91,26 @@ func (h *Host) enter(id string) (leave func()) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.active, id)
+		h.forget()
+		h.left[id] = time.Now()
 	}
+}
+
+func (h *Host) forget() {
+	for id, at := range h.left {
+		if time.Since(at) > h.config.Timing.Lease {
+			delete(h.left, id)
+		}
+	}
+}
+
+// Entered reports whether the workflow runs here or was left within the last Timing.Lease: its claim did run (X2).
+func (h *Host) Entered(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, active := h.active[id]
+	_, left := h.left[id]
+	return active || left
 }
 
 // park ends the process through the watchdog and blocks until the SDK's root is cancelled or the process is gone: a
