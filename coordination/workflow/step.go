@@ -61,27 +61,28 @@ func RunStep[R any](ctx Context, name string, fn func(ctx context.Context) (R, e
 // execute runs fn until it has a business outcome, the budget is used up, or the workflow's context ends.
 func execute[R any](ctx context.Context, s *step, fn func(context.Context) (R, error)) (R, error) {
 	var none R
+	var last error // what the body failed with before, for the record
 	timing := s.host.config.Timing
 	limited, cancel := context.WithTimeoutCause(ctx, s.budget, ErrStepBudget)
 	defer cancel()
 	for wait := timing.StepRetryFirst; ; wait = min(2*wait, timing.StepRetryCap) {
 		if err := s.awaitLease(ctx, limited); err != nil {
-			return none, s.over(ctx, err)
+			return none, s.over(ctx, errors.Join(last, err))
 		}
 		out, err := call(ctx, limited, s, fn)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return out, err
 		case limited.Err() != nil:
-			return none, s.over(ctx, err)
+			return none, s.over(ctx, errors.Join(last, err))
 		case fault.Of(err) == fault.Fenced:
 			return none, s.host.park(ctx, signal.FenceRefused, s.attrs(err)...)
 		case !fault.Heals(err):
 			return out, err
 		}
 		s.host.config.Log.Warn(ctx, signal.Workflow, signal.Infrastructure, s.attrs(err)...)
-		if pause(limited, wait) != nil {
-			return none, s.over(ctx, err)
+		if last = err; pause(limited, wait) != nil {
+			return none, s.over(ctx, last)
 		}
 	}
 }
