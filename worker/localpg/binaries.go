@@ -80,6 +80,9 @@ func (s search) run(ctx context.Context) (binaries, error) {
 		}
 		refused = append(refused, err)
 	}
+	if ctx.Err() != nil { // then the answers above say nothing, and nothing is fetched
+		return binaries{}, ctx.Err()
+	}
 	folder, err := s.fetch(ctx)
 	if err == nil {
 		return inspect(ctx, folder, s.account)

@@ -36,6 +36,21 @@ func TestBinaries(t *testing.T) {
 		require.Equal(t, binaries{dir: filepath.Join(root, "real", "bin"), major: 16}, found)
 	})
 
+	t.Run("AnInterruptedSearchFetchesNothing", func(t *testing.T) {
+		t.Parallel()
+		root := t.TempDir()
+		fake(t, filepath.Join(root, "16", "bin"), "16.2")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		fetched := false
+		_, err := search{patterns: []string{filepath.Join(root, "*", "bin")}, fetch: func(context.Context) (string, error) {
+			fetched = true
+			return "", errors.New("fetching was attempted")
+		}}.run(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.False(t, fetched)
+	})
+
 	t.Run("TheNewestVersionedFolderWins", func(t *testing.T) {
 		t.Parallel()
 		root := t.TempDir()
