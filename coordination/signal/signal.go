@@ -9,6 +9,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
+
+	"github.com/kesita/platform/coordination/fault"
 )
 
 // Operation names what a log line is about (O1).
@@ -128,11 +130,8 @@ func (l *Log) Error(ctx context.Context, op Operation, reason Reason, attrs ...s
 	l.write(ctx, slog.LevelError, op, reason, attrs)
 }
 
-// Fault returns err as an attribute. Database errors keep their SQLSTATE and lose parameters and detail, which may
-// hold data.
-func Fault(err error) slog.Attr {
-	return slog.String("fault", err.Error())
-}
+// Fault returns err as an attribute, without data; see fault.Text. A nil error is an empty text.
+func Fault(err error) slog.Attr { return slog.String("fault", fault.Text(err)) }
 
 func (l *Log) write(ctx context.Context, level slog.Level, op Operation, reason Reason, attrs []slog.Attr) {
 	all := append([]slog.Attr{slog.String("operation", string(op)), slog.String("reason", string(reason))}, attrs...)

@@ -11,7 +11,7 @@ import (
 func layers() map[string][]string {
 	return map[string][]string{
 		"timing":     {},
-		"signal":     {},
+		"signal":     {"fault"},
 		"service":    {},
 		"fault":      {},
 		"schema":     {},
@@ -22,7 +22,7 @@ func layers() map[string][]string {
 		"probe":      {"service", "signal", "timing"},
 		"watchdog":   {"service", "signal", "timing"},
 		"backlog":    {"journal", "service", "signal", "timing"},
-		"recovery":   {"journal", "service", "signal", "timing"},
+		"recovery":   {"fault", "journal", "service", "signal", "timing"},
 		"quarantine": {"journal", "service", "signal", "timing"},
 		"workflow":   {"fault", "journal", "signal", "timing"},
 		"submit":     {"guard", "journal", "timing", "workflow"},
