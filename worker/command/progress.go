@@ -17,8 +17,10 @@ func (s *session) progress(what string, total int) *bar {
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return nil
 	}
-	return &bar{progressbar.NewOptions(total, progressbar.OptionSetWriter(file), progressbar.OptionSetDescription(what),
+	b := &bar{progressbar.NewOptions(total, progressbar.OptionSetWriter(file), progressbar.OptionSetDescription(what),
 		progressbar.OptionClearOnFinish(), progressbar.OptionShowCount(), progressbar.OptionSetElapsedTime(true))}
+	_ = b.shown.Add(0) // shows it; drawing is no work that can fail
+	return b
 }
 
 // set shows done of total.
@@ -27,7 +29,7 @@ func (b *bar) set(done, total int) {
 		return
 	}
 	b.shown.ChangeMax(total)
-	_ = b.shown.Set(done) // drawing is no work that can fail
+	_ = b.shown.Set(done) // as above
 }
 
 // tick shows that work of unknown length goes on.
