@@ -138,7 +138,7 @@ func TestAScanThatWaitsForLocksEndsInTimeAndCountsAsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := timing.Production()
 		p := &paper{waiting: ids(100), recover: func(uuid.UUID) (journal.Recovery, error) {
-			time.Sleep(limits.RowLock)
+			<-time.After(limits.RowLock)
 			return journal.Recovery{}, errStuck
 		}}
 		scanner, _, scanned := scan(p)
@@ -242,7 +242,7 @@ func TestTheScannerScansEveryFiveSeconds(t *testing.T) {
 		scanner, _, scanned := scan(&paper{})
 		began := time.Now()
 		scanner.Start(t.Context())
-		time.Sleep(11 * time.Second)
+		<-time.After(11 * time.Second)
 		scanner.Stop()
 		require.Equal(t, []time.Time{began, began.Add(5 * time.Second), began.Add(10 * time.Second)}, *scanned)
 	})
