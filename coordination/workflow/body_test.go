@@ -32,7 +32,7 @@ func single(b *bench) func(ctx workflow.Context, id string) (string, error) {
 // A database error in the body that waiting can heal is waited out where it happened.
 func TestABodyIsRunAgainInPlaceAfterAnErrorThatHeals(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	workflow.Register(b, "shop.order", single(b))
 	codes := append(interruptions(), "57014", "40001", "40P01", "55P03", "53300", "25P03", "57P05", "25006", "57P01", "KF004")
@@ -53,7 +53,7 @@ func TestABodyIsRunAgainInPlaceAfterAnErrorThatHeals(t *testing.T) {
 // The fence's refusal in the body never heals: the process ends and nothing is recorded (F2).
 func TestAFencedBodyEndsTheProcessAndIsNoFailure(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	workflow.Register(b, "shop.order", single(b))
 	codes := []string{"KF001", "KF002", "KF003"}
@@ -76,7 +76,7 @@ func TestAFencedBodyEndsTheProcessAndIsNoFailure(t *testing.T) {
 // An error that no waiting heals is the step's own, also one of the database: a broken rule, a forgotten grant.
 func TestAnErrorThatNoWaitingHealsIsTheStepsOwn(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	workflow.Register(b, "shop.order", single(b))
 	codes := []string{"23505", "23514", "22P02", "42501", "42P01", "P0001"}
@@ -96,7 +96,7 @@ func TestAnErrorThatNoWaitingHealsIsTheStepsOwn(t *testing.T) {
 // step is not run again and again for half an hour.
 func TestWhatIsNotTheDatabasesIsNotWaitedOut(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	own := map[string]error{
 		"cut":      fmt.Errorf("read archive: %w", io.ErrUnexpectedEOF),
@@ -129,7 +129,7 @@ var errSoldOut = errors.New("sold out")
 // chain that only the first process has.
 func TestABusinessErrorIsRecordedAndReplayedEqual(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	type answer struct {
 		err    error
 		ofShop bool
@@ -183,7 +183,7 @@ func TestABusinessErrorIsRecordedAndReplayedEqual(t *testing.T) {
 // A platform error that hides in a business error is still the platform's.
 func TestWrappingDoesNotTurnTheFenceIntoAFailure(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	workflow.Register(b, "shop.order", func(ctx workflow.Context, _ string) (string, error) {
 		return workflow.RunStep(ctx, "only", func(context.Context) (string, error) {

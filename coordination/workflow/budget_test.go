@@ -31,7 +31,7 @@ func tight() timing.Timing {
 // on with it, also after a replay.
 func TestACooperativeStepOverItsBudgetFailsDurably(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	heard := make(chan error, 2)
 	open := make(chan struct{})
 	var runs atomic.Int32
@@ -82,7 +82,7 @@ func TestACooperativeStepOverItsBudgetFailsDurably(t *testing.T) {
 // work that still runs, not even when it returns at last.
 func TestAStepThatIgnoresItsBudgetEndsTheProcessAndLeavesNothing(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, tight())
 	open, returned := make(chan struct{}), make(chan struct{})
 	var began time.Time
@@ -108,7 +108,7 @@ func TestAStepThatIgnoresItsBudgetEndsTheProcessAndLeavesNothing(t *testing.T) {
 // D9: who stops within the time to cooperate is not stubborn.
 func TestAStepMayUseItsTimeToCooperate(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, tight())
 	workflow.Register(b, "shop.tidy", func(ctx workflow.Context, _ string) (string, error) {
 		return workflow.RunStep(ctx, "tidy", func(ctx context.Context) (string, error) {
@@ -130,7 +130,7 @@ func TestAStepMayUseItsTimeToCooperate(t *testing.T) {
 // D8: tries after an error that heals share one budget. A fault that never heals ends the step, and its text says why.
 func TestAFaultThatNeverHealsEndsWithTheBudget(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, tight())
 	workflow.Register(b, "shop.order", single(b))
 	harness.Inject(t, d, harness.AtOrder("effect/a", "57014", 0))
@@ -148,7 +148,7 @@ func TestAFaultThatNeverHealsEndsWithTheBudget(t *testing.T) {
 // D8: what ends a workflow is not the step's own outcome: an orderly stop is no ErrStepBudget.
 func TestAnOrderlyStopIsNotOverBudget(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	heard := make(chan error, 1)
 	workflow.Register(b, "shop.wait", func(ctx workflow.Context, _ string) (string, error) {

@@ -42,7 +42,7 @@ func order(b *bench) func(ctx workflow.Context, id string) (string, error) {
 // process ends, the workflow stays pending, and a peer completes it with one effect.
 func TestARefusedCheckpointEndsTheProcessAndIsNoFailure(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	workflow.Register(b, "shop.order", order(b))
 	for _, code := range refusals() {
@@ -65,7 +65,7 @@ func TestARefusedCheckpointEndsTheProcessAndIsNoFailure(t *testing.T) {
 // A refusal that stays is no failure either, however many workers it ends.
 func TestACheckpointThatIsAlwaysRefusedIsNeverAFailure(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	harness.Inject(t, d, harness.AtCheckpoint("a", 1, "57014", 0))
 	for range 3 {
 		b := set(t, d, fast())
@@ -82,7 +82,7 @@ func TestACheckpointThatIsAlwaysRefusedIsNeverAFailure(t *testing.T) {
 // A connection that breaks under a checkpoint is the SDK's to wait out: nobody trips and the step runs once.
 func TestABrokenConnectionUnderACheckpointHealsInPlace(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	workflow.Register(b, "shop.order", order(b))
 	for _, code := range interruptions() {
@@ -102,7 +102,7 @@ func TestABrokenConnectionUnderACheckpointHealsInPlace(t *testing.T) {
 // completes it without running a step again. That a living executor keeps it is for the stray check to find (X2).
 func TestALostOutcomeWriteLeavesTheWorkflowToAPeer(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	workflow.Register(b, "shop.order", order(b))
 	faults := map[string]*harness.Injected{}
@@ -123,7 +123,7 @@ func TestALostOutcomeWriteLeavesTheWorkflowToAPeer(t *testing.T) {
 // A read of the journal fails like a write: here a lock holds it until the statement's own timeout.
 func TestAReadOfTheJournalThatTimesOutIsNoFailure(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	with := fast()
 	with.Statement = 500 * time.Millisecond
 	b := set(t, d, with)
@@ -149,7 +149,7 @@ func TestAReadOfTheJournalThatTimesOutIsNoFailure(t *testing.T) {
 // A durable wait is a checkpoint too.
 func TestARefusedWakeUpTimeIsNoFailure(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	workflow.Register(b, "shop.sleep", func(ctx workflow.Context, _ string) (string, error) {
 		return "woke", workflow.Sleep(ctx, 1)

@@ -18,7 +18,7 @@ import (
 // K5: every run of every body is preceded by a lease check of its own; a replayed step is not run and asks nothing.
 func TestEveryRunOfABodyIsPrecededByALeaseCheck(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	checks := make(chan int, 3)
 	workflow.Register(b, "shop.order", func(ctx workflow.Context, id string) (string, error) {
@@ -44,7 +44,7 @@ func TestEveryRunOfABodyIsPrecededByALeaseCheck(t *testing.T) {
 // nothing of it; it goes on as soon as the database answers.
 func TestAStepWaitsWhileNobodyCanTellWhetherTheLeaseIsValid(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	away := make(chan struct{}, 100)
 	b.answer(func(context.Context) (time.Duration, error) {
@@ -68,7 +68,7 @@ func TestAStepWaitsWhileNobodyCanTellWhetherTheLeaseIsValid(t *testing.T) {
 // K5, F7: a lease that is over ends the process before the body runs.
 func TestAStepWithoutALeaseIsNotRun(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	b.answer(func(context.Context) (time.Duration, error) { return 0, &pgconn.PgError{Code: "KF001"} })
 	workflow.Register(b, "shop.order", single(b))

@@ -18,7 +18,7 @@ import (
 // Workflows with the same Go types are different workflows, told apart by name.
 func TestWorkflowsOfOneGoTypeDoNotClash(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	for _, name := range []string{"shop.one", "shop.two", "shop.three"} {
 		workflow.Register(b, name, func(workflow.Context, string) (string, error) { return name, nil })
@@ -41,7 +41,7 @@ func TestWorkflowsOfOneGoTypeDoNotClash(t *testing.T) {
 // The active set holds what runs here now, and nothing else.
 func TestTheActiveSetHoldsWhatRunsHereNow(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	open := make(chan struct{})
 	workflow.Register(b, "shop.wait", func(ctx workflow.Context, _ string) (string, error) {
@@ -73,7 +73,7 @@ func TestTheActiveSetHoldsWhatRunsHereNow(t *testing.T) {
 // K7: a child goes to a named queue, once, also when its parent is replayed or its insert fails at first.
 func TestAChildIsEnqueuedOnceOnANamedQueue(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	open := make(chan struct{})
 	register := func(b *bench) {
 		workflow.Register(b, "shop.child", func(_ workflow.Context, in string) (string, error) { return in, nil })
@@ -121,7 +121,7 @@ func TestAChildIsEnqueuedOnceOnANamedQueue(t *testing.T) {
 // K7: no queue and the SDK's own unlimited one are refused, durably the same on every run.
 func TestAChildNeedsANamedQueue(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	b := set(t, d, fast())
 	workflow.Register(b, "shop.parent", func(ctx workflow.Context, queue string) (string, error) {
 		return "", workflow.Enqueue(ctx, queue, "shop.child", "child", "")

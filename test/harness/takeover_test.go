@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 // checkpointed, runs the unfinished step again, and leaves one effect.
 func TestAPeerCompletesTheWorkOfAKilledWorker(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	o := harness.Watch(t, d)
 	first := harness.Start(t, harness.Environment(d))
 	lost := first.AwaitReady(t)
@@ -44,7 +44,7 @@ func TestAPeerCompletesTheWorkOfAKilledWorker(t *testing.T) {
 // journal nor business tables, and ends by itself with the status that asks for a fresh process.
 func TestAWorkerThatWasFrozenPastItsLeaseWritesNothingAndEnds(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	o := harness.Watch(t, d)
 	first := harness.Start(t, harness.Environment(d))
 	lost := first.AwaitReady(t)
