@@ -32,17 +32,23 @@ type Config struct {
 type Watchdog struct {
 	config  Config
 	loop    *service.Loop
-	tripped atomic.Bool
+	fate    atomic.Int32
+	reason  atomic.Pointer[signal.Reason]
 	verdict chan struct{}
 	exit    *time.Timer
 	retired chan struct{}
-	retire  sync.Once
 
 	// guards everything below
-	mu     sync.Mutex
-	parts  map[string]part
-	reason signal.Reason
+	mu    sync.Mutex
+	parts map[string]part
 }
+
+// A watchdog's fate is decided once: by Trip or by Stop, whichever comes first.
+const (
+	watching int32 = iota
+	condemned
+	retired
+)
 
 type part struct {
 	last    time.Time
@@ -73,8 +79,8 @@ func (w *Watchdog) Start(ctx context.Context) { w.loop.Start(ctx) }
 // Stop ends the watching. A forced exit that was already decided still happens.
 func (w *Watchdog) Stop() {
 	w.loop.Stop()
-	if !w.tripped.Load() {
-		w.retire.Do(func() { close(w.retired) })
+	if w.fate.CompareAndSwap(watching, retired) {
+		close(w.retired)
 	}
 }
 
@@ -106,15 +112,15 @@ func (w *Watchdog) Ages() map[string]time.Duration {
 	return ages
 }
 
-// Trip gives the verdict at once: the process ends within Timing.ForcedExit. Later calls change nothing.
+// Trip gives the verdict at once: the process ends within Timing.ForcedExit. Later calls change nothing, nor does one
+// that comes after Stop. It takes no lock, and the verdict is out before the line is written: a log that blocks holds
+// only this caller.
 func (w *Watchdog) Trip(reason signal.Reason, attrs ...slog.Attr) {
-	if !w.tripped.CompareAndSwap(false, true) {
+	if !w.fate.CompareAndSwap(watching, condemned) {
 		return
 	}
 	w.exit.Reset(w.config.Timing.ForcedExit) // first of all: nothing below may delay it
-	w.mu.Lock()
-	w.reason = reason
-	w.mu.Unlock()
+	w.reason.Store(&reason)
 	close(w.verdict)
 	attrs = append(attrs, slog.Int64("forced_exit_ms", w.config.Timing.ForcedExit.Milliseconds()))
 	w.config.Log.Error(context.Background(), signal.Watchdog, reason, attrs...)
@@ -123,11 +129,12 @@ func (w *Watchdog) Trip(reason signal.Reason, attrs ...slog.Attr) {
 // Verdict is closed when the watchdog gave up on this process.
 func (w *Watchdog) Verdict() <-chan struct{} { return w.verdict }
 
-// Reason is why, once Verdict is closed.
+// Reason is why, once Verdict is closed; before that it is empty.
 func (w *Watchdog) Reason() signal.Reason {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.reason
+	if reason := w.reason.Load(); reason != nil {
+		return *reason
+	}
+	return ""
 }
 
 func (w *Watchdog) runOnce(context.Context) {
