@@ -28,9 +28,11 @@ TIMEOUT := 20m
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Built and not `go run`: a signal must reach the demo, which then stops everything that it started.
 .PHONY: demo
-demo: ## the main job on real documents, with a killed replica (DOCS=dir, TIMING=production, KEEP=1)
-	go run ./cmd/kesita demo $(if $(DOCS),--docs '$(DOCS)') $(if $(TIMING),--timing '$(TIMING)') $(if $(KEEP),--keep)
+demo: ## the main job on real documents, with a killed replica (DOCS=dir, TIMING=production, KEEP=1, LOGS=dir)
+	@go build -o bin/kesita ./cmd/kesita
+	@exec bin/kesita demo $(if $(DOCS),--docs '$(DOCS)') $(if $(TIMING),--timing '$(TIMING)') $(if $(KEEP),--keep) $(if $(LOGS),--logs '$(LOGS)')
 
 .PHONY: build
 build: ## all programs, into ./bin
