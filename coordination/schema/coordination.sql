@@ -44,10 +44,6 @@ create table if not exists workflow_coordination.executor (
     constraint executor_state_is_key unique (executor_id, state)
 ) with (fillfactor = 50);
 
--- The scan's way to live and expired executors; no renewed column is indexed, so renewals stay heap-only.
-create index if not exists executor_active
-    on workflow_coordination.executor (application_name, application_version) where state = 'active';
-
 -- What recovery did with a workflow, one row a move: the history behind every explanation.
 create table if not exists workflow_coordination.takeover (
     takeover_id bigint generated always as identity primary key,
@@ -61,7 +57,6 @@ create table if not exists workflow_coordination.takeover (
     checkpoints bigint not null,
     happened_at timestamptz not null default clock_timestamp()
 );
-create index if not exists takeover_workflow on workflow_coordination.takeover (workflow_id);
 
 -- Claims taken back because a worker stopped in an orderly way (K3). attempts + refunds = claims ever made.
 create table if not exists workflow_coordination.claim_refund (
@@ -84,8 +79,6 @@ create table if not exists workflow_coordination.quarantine (
     settle_failures integer not null default 0,
     settle_after timestamptz not null default clock_timestamp()
 );
-create index if not exists quarantine_open on workflow_coordination.quarantine (settle_after)
-    where signalled_at is null or settled_at is null;
 
 -- Workflows that lost two workers or more. Each may be the one that kills them, so they are released one at a time (X3):
 -- released_at null = held (pending under the lost owner, K8), else on probation.
@@ -106,6 +99,23 @@ create table if not exists workflow_coordination.parked (
     parked_by uuid not null,
     parked_at timestamptz not null default clock_timestamp()
 );
+
+-- Indexes. Looked for first: "if not exists" takes its lock on the table before it looks, and would wait for renewals.
+do $$
+begin
+    -- The scan's way to live and expired executors; no renewed column is indexed, so renewals stay heap-only.
+    if to_regclass('workflow_coordination.executor_active') is null then
+        create index executor_active on workflow_coordination.executor (application_name, application_version) where state = 'active';
+    end if;
+    if to_regclass('workflow_coordination.takeover_workflow') is null then
+        create index takeover_workflow on workflow_coordination.takeover (workflow_id);
+    end if;
+    if to_regclass('workflow_coordination.quarantine_open') is null then
+        create index quarantine_open on workflow_coordination.quarantine (settle_after)
+         where signalled_at is null or settled_at is null;
+    end if;
+end
+$$;
 
 -- guard_write: the fence. Fires before every write statement on a guarded table (F2).
 -- Takes FOR KEY SHARE on the executor's row until the transaction ends, so a revocation (key update) waits for

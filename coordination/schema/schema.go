@@ -11,6 +11,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kesita/platform/coordination/fault"
 )
 
 // ErrOtherApplication says that the database belongs to another service (C3).
@@ -25,8 +27,27 @@ var coordinationSQL string
 //go:embed describe.sql
 var describeSQL string
 
+//go:embed owner.sql
+var ownerSQL string
+
 //go:embed list_worker.sql
 var listWorkerSQL string
+
+// CheckOwner returns ErrOtherApplication when the database already belongs to another application. It changes nothing
+// and works before anything of ours exists.
+func CheckOwner(ctx context.Context, db *pgx.Conn, application string) error {
+	var owner string
+	err := db.QueryRow(ctx, ownerSQL).Scan(&owner)
+	switch {
+	case fault.Of(err) == fault.SchemaMissing, errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("check application: %w", err)
+	case owner != application:
+		return fmt.Errorf("check application: %w: %s, this is %s", ErrOtherApplication, owner, application)
+	}
+	return nil
+}
 
 // Apply creates or updates the coordination schema and notes which application owns the database. The migrator
 // calls it inside its transaction; applying it again changes nothing. It returns ErrOtherApplication when the database

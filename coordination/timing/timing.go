@@ -14,6 +14,10 @@ import (
 // ErrUnsafe marks a profile whose budgets contradict each other. Match with errors.Is.
 var ErrUnsafe = errors.New("unsafe timing")
 
+// MigrationPoll is the pause between two attempts to become the one migration of a database. It is no promise and does
+// not scale.
+const MigrationPoll = 200 * time.Millisecond
+
 // Timing holds every duration of the runtime. Build it with Production and Scale; check it with Validate.
 type Timing struct {
 	// Renew is the period between two lease renewals, send to send. Production 10 s (D1).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -12,6 +13,7 @@ import (
 	"github.com/kesita/platform/coordination/guard"
 	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/coordination/schema"
+	"github.com/kesita/platform/coordination/timing"
 )
 
 const versionTable = "workflow_coordination.migration"
@@ -63,8 +65,11 @@ func Run(ctx context.Context, config Config) (Result, error) {
 		return Result{}, fmt.Errorf("connect as owner: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // the session's locks end with it
-	if _, err := conn.Exec(ctx, lockSQL); err != nil {
-		return Result{}, fmt.Errorf("wait for other migrations: %w", err)
+	if err := lock(ctx, conn); err != nil {
+		return Result{}, err
+	}
+	if err := schema.CheckOwner(ctx, conn, config.Service.Application); err != nil {
+		return Result{}, err
 	}
 	if err := journal.Create(ctx, config.OwnerURL, config.Service.Application); err != nil {
 		return Result{}, err
@@ -83,6 +88,26 @@ func Run(ctx context.Context, config Config) (Result, error) {
 		return result, fmt.Errorf("end migration: %w", err)
 	}
 	return result, nil
+}
+
+// lock returns when no other migration of this database runs. The lock ends with the session.
+func lock(ctx context.Context, conn *pgx.Conn) error {
+	again := time.NewTicker(timing.MigrationPoll)
+	defer again.Stop()
+	for {
+		var alone bool
+		if err := conn.QueryRow(ctx, lockSQL).Scan(&alone); err != nil {
+			return fmt.Errorf("wait for other migrations: %w", err)
+		}
+		if alone {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for other migrations: %w", context.Cause(ctx))
+		case <-again.C:
+		}
+	}
 }
 
 func applyShared(ctx context.Context, tx pgx.Tx, config Config) error {
