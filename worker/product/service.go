@@ -45,7 +45,7 @@ func Service() app.Service {
 }
 
 // register makes the workflow known, and the readiness of what the product
-// leans on (H3). A ledger that cannot answer because of a fault that does not
+// leans on (H3), and how a quarantined workflow is settled (P3). A ledger that cannot answer because of a fault that does not
 // heal ends the start (H6); one that is away makes the worker unready.
 func register(ctx context.Context, w *app.Worker) error {
 	provider, err := providerSettings(w.Settings)
@@ -69,6 +69,7 @@ func register(ctx context.Context, w *app.Worker) error {
 	if admission.Configured() {
 		w.AddCheck(health.Check{Name: "control_ledger", Reason: signal.DatabaseDown, Run: admission.Check})
 	}
+	w.Runtime.SettleWith(run.SettleExhausted(w.Pool))
 	run.Register(w, run.Config{Database: w.Pool, Provider: summarise.New(w.HTTP, provider), Admission: admission})
 	return nil
 }

@@ -100,6 +100,24 @@ func TestTheControlLedger(t *testing.T) {
 	})
 }
 
+// A workflow that lost its last allowed worker is not executed again, and its task is not left waiting (P3).
+func TestTheTaskOfAnExhaustedWorkflowIsSettled(t *testing.T) {
+	t.Parallel()
+	s := producttest.Deploy(t)
+	made := submitted(t, s)
+	_, err := s.Exec(t.Context(), `update dbos.workflow_status set status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED', queue_name = null
+		where workflow_uuid = $1`, made.WorkflowID)
+	require.NoError(t, err)
+	w := worker(t, s, "PROVIDER_URL=http://127.0.0.1:1")
+	in := task.Input{TenantID: made.TenantID, TaskID: made.TaskID, Generation: made.Generation}
+	var status store.Status
+	require.Eventually(t, func() bool { status = s.Status(t, in); return status.State.Finished() }, patience, poll)
+	require.Equal(t, task.AttemptsExhausted, status.Failure)
+	require.Zero(t, status.Attempts, "nothing ran")
+	require.Contains(t, w.stdout.String(), "workflow_recovery_exhausted")
+	require.NotContains(t, w.stdout.String(), "harbour", "the signal names the workflow and never its input")
+}
+
 func TestWithoutAProviderNothingStarts(t *testing.T) {
 	t.Parallel()
 	w := start(t, "product", []string{"DATABASE_URL=postgres://127.0.0.1:1/x?sslmode=disable"})
