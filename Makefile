@@ -16,7 +16,7 @@ RESULTS := test-results
 # Suites of real processes run without the race detector: the processes are
 # built without it, so it would only slow the watching side. The rest, unit and database
 # tests, runs with it. Both are regular expressions over import paths.
-PROCESS_SUITES := /test/(suite|blackbox|chaos|demo)(/|$$)|/worker/demo$$
+PROCESS_SUITES := /test/(harness|suite|chaos|demo)(/|$$)|/worker/demo$$
 NO_TESTS := /test/(mutants|tools)(/|$$)
 packages = $(shell go list ./... | grep -Ev '$(NO_TESTS)' | grep -E$(1) '$(PROCESS_SUITES)')
 
