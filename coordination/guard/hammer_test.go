@@ -88,7 +88,7 @@ func register(t *testing.T, conn *pgx.Conn, executor uuid.UUID, lease, transacti
 // F2: a crowd of connections writes while the lease ends under it. What is visible right after the recovery's commit
 // is all that there will ever be. Not parallel: it uses the whole machine.
 func TestNoWriteCommitsAfterTheRevocationHoweverBusyTheWorkerIs(t *testing.T) {
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	owner := d.Connect(t, d.OwnerURL)
 	scannerID := d.Executor(t, longLease)
 	scanner := d.As(t, scannerID)
@@ -122,7 +122,7 @@ func TestNoWriteCommitsAfterTheRevocationHoweverBusyTheWorkerIs(t *testing.T) {
 // Not parallel: it measures time.
 func TestRenewalsSucceedHoweverBusyTheWorkerIs(t *testing.T) {
 	const busyFor = 2 * time.Second
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	for _, size := range crowd() {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			executor := d.Executor(t, longLease)

@@ -25,7 +25,7 @@ import (
 // in session mode neither. A worker behind one says so and ends; it neither starts without a fence nor tries for ever.
 func TestAPoolerThatLosesTheIdentityIsRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	const dropped = "kesita.executor_id, statement_timeout, idle_in_transaction_session_timeout, tcp_user_timeout, lock_timeout"
 	cases := []struct{ name, mode, ignored string }{
 		{"TransactionModeThatRefusesIt", "transaction", ""},
@@ -52,7 +52,7 @@ func TestAPoolerThatLosesTheIdentityIsRefusedAtTheStart(t *testing.T) {
 // F2: the same in the middle of the work: a session that reaches the server without its identity writes nothing.
 func TestAWriteThroughAPoolerThatDropsTheIdentityIsRefused(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	config := parse(t, startPooler(t, d, "transaction", "kesita.executor_id"))
 	config.RuntimeParams["kesita.executor_id"] = d.Executor(t, longLease).String()
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec

@@ -20,7 +20,7 @@ const (
 // D1, F2: renewals and guarded transactions of one executor do not meet.
 func TestRenewal(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	owner := d.Connect(t, d.OwnerURL)
 
 	for _, isolation := range isolations() {
@@ -70,7 +70,7 @@ func TestRenewal(t *testing.T) {
 // D11, K10: nothing brings a lease back that expired or ended.
 func TestResurrection(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	owner := d.Connect(t, d.OwnerURL)
 
 	// A paused process whose renewal was under way, or a renewal that met a lock, comes through too late.

@@ -13,7 +13,7 @@ import (
 // F2: once a revocation has committed, no write does.
 func TestRevocation(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	scannerID := d.Executor(t, longLease)
 	scanner := d.As(t, scannerID)
 

@@ -104,7 +104,7 @@ func journalWritings(t *testing.T, owner *pgx.Conn) []writing {
 // newStage is a fixture database with the tables of stageSQL.
 func newStage(t *testing.T) *fixture.Database {
 	t.Helper()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	d.Exec(t, d.OwnerURL, replaceWorker(stageSQL, d.Worker.Name))
 	return d
 }

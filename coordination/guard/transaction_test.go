@@ -15,7 +15,7 @@ import (
 // F3, K4: a guarded transaction is bounded, and so is every statement and every pause in it.
 func TestTransactionBound(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	owner := d.Connect(t, d.OwnerURL)
 
 	for _, isolation := range isolations() {
@@ -63,7 +63,7 @@ create trigger note after insert on shop.orders for each statement execute funct
 // F1, F3: every session of a worker carries the identity and the limits, the SDK's and the renewals' included.
 func TestEverySessionOfAWorkerCarriesItsIdentityAndItsLimits(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	d.Exec(t, d.OwnerURL, seenSQL)
 	rt, err := coordination.Open(t.Context(), coordination.Config{
 		Application: fixture.Application, Version: fixture.Version, DatabaseURL: d.WorkerURL, Timing: fixture.Timing(),
