@@ -44,9 +44,10 @@ func Service() app.Service {
 	}
 }
 
-// register makes the workflow known, and the readiness of what the product
-// leans on (H3), and how a quarantined workflow is settled (P3). A ledger that cannot answer because of a fault that does not
-// heal ends the start (H6); one that is away makes the worker unready.
+// register makes the workflow known, the readiness of what the product leans on
+// (H3), and how a quarantined workflow is settled (P3). A ledger that cannot
+// answer because of a fault that does not heal ends the start (H6); one that is
+// away makes the worker unready.
 func register(ctx context.Context, w *app.Worker) error {
 	provider, err := providerSettings(w.Settings)
 	if err != nil {
