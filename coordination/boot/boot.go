@@ -48,9 +48,11 @@ type Verdict struct {
 	ExitCode int
 }
 
-// Judge returns the verdict on a start-up error. What it does not know is fatal.
+// Judge returns the verdict on a start-up error: what waiting can heal is tried again, what it does not know is fatal.
+// A cause that the server named wins over ErrSDK.
 func Judge(err error) Verdict {
 	fatal := func(reason signal.Reason, code int) Verdict { return Verdict{Reason: reason, ExitCode: code} }
+	again := Verdict{Retry: true, Reason: signal.DatabaseDown, ExitCode: ExitUnavailable}
 	switch {
 	case errors.Is(err, lease.ErrIdentityLost):
 		return fatal(signal.IdentityLost, ExitConfiguration)
@@ -64,12 +66,10 @@ func Judge(err error) Verdict {
 		return fatal(signal.CatalogMismatch, ExitSchema)
 	case errors.Is(err, guard.ErrEndpoint), errors.Is(err, guard.ErrPlaintext), errors.Is(err, ErrConfiguration), errors.Is(err, timing.ErrUnsafe):
 		return fatal(signal.Configuration, ExitConfiguration)
-	case errors.Is(err, ErrSDK), errors.Is(err, context.DeadlineExceeded):
-		return Verdict{Retry: true, Reason: signal.DatabaseDown, ExitCode: ExitUnavailable}
 	}
 	switch fault.Of(err) {
 	case fault.Outage, fault.Transient, fault.Fenced:
-		return Verdict{Retry: true, Reason: signal.DatabaseDown, ExitCode: ExitUnavailable}
+		return again
 	case fault.Authentication:
 		return fatal(signal.Authentication, ExitPermission)
 	case fault.Permission:
@@ -91,7 +91,10 @@ func Judge(err error) Verdict {
 	case fault.Configuration:
 		return fatal(signal.Configuration, ExitConfiguration)
 	}
-	return fatal(signal.Configuration, ExitInternal)
+	if errors.Is(err, ErrSDK) || errors.Is(err, context.DeadlineExceeded) {
+		return again
+	}
+	return fatal(signal.Unclassified, ExitInternal)
 }
 
 // Config is what Run needs.

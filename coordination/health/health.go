@@ -77,16 +77,11 @@ func (h *Health) Handler() http.Handler {
 	return mux
 }
 
-type failure struct {
-	Check  string        `json:"check"`
-	Reason signal.Reason `json:"reason"`
-}
-
 type body struct {
 	Status      string    `json:"status"`
 	Attempt     int       `json:"attempt,omitempty"`
 	NextDelayMS int64     `json:"next_delay_ms,omitempty"`
-	Failing     []failure `json:"failing,omitempty"`
+	Failing     []Failure `json:"failing,omitempty"`
 }
 
 func (h *Health) startup(w http.ResponseWriter, _ *http.Request) {
@@ -111,23 +106,33 @@ func (h *Health) serveReady(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusServiceUnavailable, body{Status: "not ready", Failing: failing})
 }
 
-// Evaluate runs every check and returns those that fail; empty means ready.
-func (h *Health) Evaluate(ctx context.Context) []failure {
-	h.mu.Lock()
-	launched, checks := h.launched, h.checks
-	h.mu.Unlock()
-	if !launched {
-		return []failure{{Check: "launch", Reason: signal.NotReady}}
-	}
+// Failure is a check that does not pass.
+type Failure struct {
+	Check  string        `json:"check"`
+	Reason signal.Reason `json:"reason"`
+}
+
+// Evaluate runs every check and returns those that fail; empty means ready. A stop that comes meanwhile counts.
+func (h *Health) Evaluate(ctx context.Context) []Failure {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
-	var failing []failure
+	var failing []Failure
+	_, checks := h.state()
 	for _, c := range checks {
 		if err := c.Run(ctx); err != nil {
-			failing = append(failing, failure{Check: c.Name, Reason: c.Reason})
+			failing = append(failing, Failure{Check: c.Name, Reason: c.Reason})
 		}
 	}
+	if launched, _ := h.state(); !launched {
+		return []Failure{{Check: "launch", Reason: signal.NotReady}}
+	}
 	return failing
+}
+
+func (h *Health) state() (launched bool, checks []Check) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.launched, h.checks
 }
 
 // turn logs transitions only, never polls.

@@ -64,6 +64,7 @@ const (
 	OtherApplication  Reason = "other_application"
 	NotAWorker        Reason = "login_not_worker"
 	IdentityLost      Reason = "identity_lost"
+	Unclassified      Reason = "unclassified_error"
 	Started           Reason = "started"
 	Requested         Reason = "stop_requested"
 	Released          Reason = "lease_released"
