@@ -161,6 +161,7 @@ func (t Timing) Validate() error {
 	less("watchdog + forced exit + transaction", t.Watchdog+t.ForcedExit+t.Transaction, "lease", t.Lease)
 	less("transaction", t.Transaction, "lease - renew", t.Lease-t.Renew)
 	less("shutdown + forced exit", t.Shutdown+t.ForcedExit, "watchdog", t.Watchdog)
+	less("lease check", t.LeaseCheck, "shutdown", t.Shutdown)
 	less("statement", t.Statement, "transaction", t.Transaction)
 	less("idle in transaction", t.IdleInTransaction, "transaction", t.Transaction)
 	less("statement", t.Statement, "stray", t.Stray)
@@ -172,6 +173,7 @@ func (t Timing) Validate() error {
 	less("row lock", t.RowLock, "statement", t.Statement)
 	less("probe + queue poll", t.Probe+t.QueuePoll, "watchdog", t.Watchdog)
 	less("watchdog tick", t.WatchdogTick, "forced exit", t.ForcedExit)
+	less("watchdog + forced exit", t.Watchdog+t.ForcedExit, "step settle", t.StepSettle) // no outage can use a budget up
 	less("step settle", t.StepSettle, "step execute", t.StepExecute)
 	less("lease check", t.LeaseCheck, "forced exit", t.ForcedExit)
 	less("connect", t.Connect, "renew", t.Renew)
@@ -195,6 +197,12 @@ func (t Timing) TakeoverBound() time.Duration {
 // pause with its 5 % jitter, and two observations. Production 136 s; more for polling intervals above 120 s (D5).
 func (t Timing) BacklogStall(poll time.Duration) time.Duration {
 	return max(t.ClaimBackoff, poll)*105/100 + 2*t.Monitor
+}
+
+// OutboundMinimum is what must be left of the lease to send something out: with less, this process should be gone
+// already. Production 25 s (F7).
+func (t Timing) OutboundMinimum() time.Duration {
+	return t.Lease - t.Watchdog - t.ForcedExit
 }
 
 type field struct {
