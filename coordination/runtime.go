@@ -137,10 +137,10 @@ func (r *Runtime) acquire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.journal = journal.Open(r.control, r.identity.ExecutorID)
 	r.dog.Watch(partRenewal, signal.RenewalStalled)
 	r.lease.Start(context.WithoutCancel(ctx))
 	r.dog.Start(context.WithoutCancel(ctx))
-	r.journal = journal.Open(r.control, r.identity.ExecutorID)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
@@ -15,17 +16,19 @@ import (
 // workflows stay pending for a peer. The lease is released only when the SDK reported a clean stop and the watchdog
 // had given no verdict; otherwise it is left to expire and the error is ErrNotClean.
 func (r *Runtime) Shutdown(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, r.config.Timing.Shutdown)
+	timing := r.config.Timing
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.Shutdown)
 	defer cancel()
+	ctx, cancelWork := context.WithTimeout(ctx, timing.Shutdown-timing.LeaseCheck) // the rest is for the lease
+	defer cancelWork()
 	r.log.Info(ctx, signal.Shutdown, signal.Requested, slog.Int("active_workflows", len(r.host.Active())))
-	r.lease.Stop() // no renewals during the bounded stop (H2)
 	stopped := make(chan error, 1)
 	go func() { stopped <- r.stopWork() }()
 	var err error
 	select {
 	case err = <-stopped:
 	case <-ctx.Done():
-		err = fmt.Errorf("stage %s: %w", "sdk", context.Cause(ctx))
+		err = fmt.Errorf("work did not stop: %w", context.Cause(ctx))
 	}
 	if err != nil || r.condemned() {
 		r.abandon(err)
@@ -34,11 +37,12 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w: %w", ErrNotClean, err)
 	}
-	return r.release(ctx)
+	return r.release(whole)
 }
 
 // stopWork ends everything that writes. The SDK takes its timeout once a stage; the caller bounds the whole.
 func (r *Runtime) stopWork() error {
+	r.lease.Stop() // no renewals during the bounded stop (H2)
 	r.services.Stop()
 	if err := dbos.Shutdown(r.sdk, r.config.Timing.Shutdown); err != nil {
 		return fmt.Errorf("stop sdk: %w", err)
@@ -58,61 +62,86 @@ func (r *Runtime) condemned() bool {
 	}
 }
 
+// abandon leaves the lease to expire. Work that did not stop gets no new connection; what it holds ends with the
+// process.
 func (r *Runtime) abandon(err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.config.Timing.LeaseCheck)
 	defer cancel()
-	r.lease.Abandon(ctx)
 	reason, attrs := signal.Abandoned, []slog.Attr{}
 	if err != nil {
 		reason, attrs = signal.StageTimedOut, append(attrs, signal.Fault(err))
 	}
 	r.log.Warn(ctx, signal.Shutdown, reason, attrs...)
+	go r.closePools()
+	r.lease.Abandon(ctx)
 	r.dog.Stop()
 }
 
 func (r *Runtime) release(ctx context.Context) error {
-	defer r.control.Close()
 	defer r.dog.Stop()
+	defer r.closePools()
+	if err := r.giveBack(ctx); err != nil {
+		r.lease.Abandon(ctx)
+		return fmt.Errorf("%w: %w", ErrNotClean, err)
+	}
+	return nil
+}
+
+// giveBack removes what only this executor uses and releases the lease.
+func (r *Runtime) giveBack(ctx context.Context) error {
 	if err := r.journal.RemoveProbe(ctx); err != nil {
 		r.log.Warn(ctx, signal.Shutdown, signal.ProbeFailed, signal.Fault(err)) // a peer's scan removes it
 	}
 	held, err := r.lease.Release(ctx)
 	if err != nil {
-		r.lease.Abandon(ctx)
-		return fmt.Errorf("%w: %w", ErrNotClean, err)
+		return err
 	}
 	r.log.Info(ctx, signal.Shutdown, signal.Released, slog.Bool("held", held))
 	return nil
 }
 
-// discard ends a start that failed half-way. Nothing ran, so the lease may be given back at once.
+// discard ends a start that failed half-way. Nothing ran, so the lease may be given back at once, unless the SDK did
+// not stop (H2).
 func (r *Runtime) discard(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.Timing.LeaseCheck)
-	defer cancel()
+	defer r.dog.Stop()
+	defer r.closePools()
 	r.services.Stop()
+	var err error
 	if r.sdk != nil {
-		_ = dbos.Shutdown(r.sdk, r.config.Timing.LeaseCheck) // the start failed already; its error is the one to tell
+		err = dbos.Shutdown(r.sdk, r.config.Timing.LeaseCheck)
 	}
-	if r.lease != nil {
-		if _, err := r.lease.Release(ctx); err != nil {
-			r.log.Warn(ctx, signal.Startup, signal.Abandoned, signal.Fault(err))
-		}
+	if r.lease == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.Timing.Connect)
+	defer cancel()
+	if err == nil {
+		err = r.giveBack(ctx)
+	}
+	if err != nil {
+		r.lease.Abandon(ctx)
+		r.log.Warn(ctx, signal.Startup, signal.Abandoned, signal.Fault(err))
+	}
+}
+
+// closePools closes what is still open and waits for connections in use no longer than Timing.LeaseCheck.
+func (r *Runtime) closePools() {
+	var closing sync.WaitGroup
+	for _, pool := range r.pools {
+		closing.Go(pool.Close)
 	}
 	if r.control != nil {
-		closed := make(chan struct{})
-		go func() { r.control.Close(); close(closed) }()
-		select {
-		case <-closed:
-		case <-time.After(r.config.Timing.LeaseCheck):
-		}
+		closing.Go(r.control.Close)
 	}
-	r.dog.Stop()
+	closed := make(chan struct{})
+	go func() { closing.Wait(); close(closed) }()
+	limit := time.NewTimer(r.config.Timing.LeaseCheck)
+	defer limit.Stop()
+	select {
+	case <-closed:
+	case <-limit.C:
+	}
 }
 
 // Discard ends a runtime that was opened but could not be launched.
-func (r *Runtime) Discard(ctx context.Context) {
-	for _, pool := range r.pools {
-		pool.Close()
-	}
-	r.discard(ctx)
-}
+func (r *Runtime) Discard(ctx context.Context) { r.discard(ctx) }

@@ -17,7 +17,7 @@ const KillSession = "kill"
 type Fault struct {
 	// Table is where, On what: insert or update.
 	Table, On string
-	// When is a condition over the new row, as SQL with "new.".
+	// When is a condition over the new row, as SQL with "new."; empty means every statement, also one without rows.
 	When string
 	// Code is the SQLSTATE that is raised, or KillSession.
 	Code string
@@ -47,8 +47,12 @@ func Inject(t testing.TB, d *fixture.Database, f Fault) *Injected {
 	i.observer.Exec(t, fmt.Sprintf(`create sequence public.%s`, i.name))
 	i.observer.Exec(t, fmt.Sprintf(`create function public.%[1]s() returns trigger language plpgsql security definer as $$
 begin if %[2]s then %[3]s; end if; return new; end $$`, i.name, limit, act))
-	i.observer.Exec(t, fmt.Sprintf(`create trigger %[1]s before %[2]s on %[3]s for each row when (%[4]s) execute function public.%[1]s()`,
-		i.name, f.On, f.Table, f.When))
+	each := "statement"
+	if f.When != "" {
+		each = "row when (" + f.When + ")"
+	}
+	i.observer.Exec(t, fmt.Sprintf(`create trigger %[1]s before %[2]s on %[3]s for each %[4]s execute function public.%[1]s()`,
+		i.name, f.On, f.Table, each))
 	return i
 }
 
