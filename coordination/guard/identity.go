@@ -57,7 +57,7 @@ func (id Identity) PoolConfig(url string, maxConns int32) (*pgxpool.Config, erro
 func dialer(t timing.Timing) func(ctx context.Context, network, address string) (net.Conn, error) {
 	d := &net.Dialer{
 		Timeout:         t.Connect,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: t.SilentPeer, Interval: max(t.SilentPeer/3, time.Second), Count: 3},
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: t.SilentPeer, Interval: t.SilentPeer / 3, Count: 3},
 		Control:         silentPeerControl(t.SilentPeer),
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
