@@ -48,9 +48,13 @@ type Lease struct {
 	config Config
 	loop   *service.Loop
 
+	// attempt lets one renewal run at a time and guards conn. Nothing but renewals and the end waits for it: it is
+	// held as long as the network takes.
+	attempt sync.Mutex
+	conn    *pgx.Conn
+
 	// guards everything below
 	mu   sync.Mutex
-	conn *pgx.Conn
 	sent time.Time
 	lost bool
 }
@@ -90,10 +94,9 @@ func (l *Lease) untilNext() time.Duration {
 // RunOnce makes one attempt to renew, bounded by Timing.RenewAttempt. It returns ErrLost when the database refused;
 // any other error leaves the lease undecided and the next attempt opens a new connection.
 func (l *Lease) RunOnce(ctx context.Context) error {
-	l.mu.Lock()
-	lost := l.lost
-	l.mu.Unlock()
-	if lost {
+	l.attempt.Lock()
+	defer l.attempt.Unlock()
+	if l.isLost() {
 		return ErrLost
 	}
 	attempt, cancel := context.WithTimeout(ctx, l.config.Timing.RenewAttempt)
@@ -135,9 +138,8 @@ func (l *Lease) renew(ctx context.Context) (sent time.Time, expires *time.Time, 
 	return sent, expires, nil
 }
 
+// connection needs attempt.
 func (l *Lease) connection(ctx context.Context) (*pgx.Conn, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.conn != nil && !l.conn.IsClosed() {
 		return l.conn, nil
 	}
@@ -149,9 +151,8 @@ func (l *Lease) connection(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
+// drop needs attempt.
 func (l *Lease) drop(ctx context.Context) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.conn != nil {
 		done, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.config.Timing.LeaseCheck)
 		_ = l.conn.Close(done)
@@ -160,15 +161,25 @@ func (l *Lease) drop(ctx context.Context) {
 	}
 }
 
+// lose tells the owner first and writes the line then: a log that blocks must not keep a lost lease secret.
 func (l *Lease) lose(ctx context.Context) {
 	l.mu.Lock()
 	first := !l.lost
 	l.lost = true
 	l.mu.Unlock()
-	if first && l.config.Lost != nil {
-		l.config.Log.Error(ctx, signal.Coordination, signal.LeaseLost)
+	if !first {
+		return
+	}
+	if l.config.Lost != nil {
 		l.config.Lost(ErrLost)
 	}
+	l.config.Log.Error(ctx, signal.Coordination, signal.LeaseLost)
+}
+
+func (l *Lease) isLost() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
 }
 
 // Check asks the database whether the lease is valid (K5) and returns how much of it is left. It never answers from
@@ -196,7 +207,7 @@ func (l *Lease) Deadline() time.Time {
 // call it (H2). It reports whether the lease was still held.
 func (l *Lease) Release(ctx context.Context) (held bool, err error) {
 	l.Stop()
-	defer l.drop(ctx)
+	defer l.hangUp(ctx)
 	if err := l.config.Control.QueryRow(ctx, releaseSQL, l.config.Owner.ExecutorID).Scan(&held); err != nil {
 		return false, fmt.Errorf("release lease: %w", err)
 	}
@@ -206,6 +217,13 @@ func (l *Lease) Release(ctx context.Context) (held bool, err error) {
 // Abandon stops renewing and leaves the lease to expire: peers take over when the database's clock says so.
 func (l *Lease) Abandon(ctx context.Context) {
 	l.Stop()
+	l.hangUp(ctx)
+}
+
+// hangUp closes the renewals' own connection, after Stop.
+func (l *Lease) hangUp(ctx context.Context) {
+	l.attempt.Lock()
+	defer l.attempt.Unlock()
 	l.drop(ctx)
 }
 
