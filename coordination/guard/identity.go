@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kesita/platform/coordination/fault"
@@ -37,6 +39,13 @@ func (id Identity) Apply(config *pgx.ConnConfig) {
 	parameters["tcp_user_timeout"] = milliseconds(id.Timing.SilentPeer)
 	config.ConnectTimeout = id.Timing.Connect
 	config.DialFunc = dialer(id.Timing)
+	config.OnPgError = survives
+}
+
+// survives reports whether a session is kept after an error. A read-only one never heals: it stands on the node that a
+// fail-over left behind, and would fail every write until its pool closes it for age (H5).
+func survives(_ *pgconn.PgConn, e *pgconn.PgError) bool {
+	return !strings.EqualFold(e.Severity, "FATAL") && e.Code != "25006"
 }
 
 // PoolConfig parses url into a pool configuration that carries the identity. maxConns is the pool's size.
