@@ -10,10 +10,14 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// partSize bounds what the parser sees at once, in bytes. Its time grows with the square of hostile input: 64 KiB of
-// quotation marks take seconds, 1 MiB takes half an hour (measured with goldmark 1.8.7). A longer document is
-// parsed in parts, cut before a heading or at an empty line; all that is lost is a link whose address stands in another part.
-const partSize = 64 << 10
+// The parser's time grows with the square of hostile input (goldmark 1.8.7, quotation marks only: 64 KiB take 3 s, 1 MiB
+// 10 min), and nobody can stop it in the middle. So only a document of at most wholeSize bytes is parsed as one. A longer one
+// is parsed in parts of at most partSize, cut before a heading or at an empty line; ctx is looked at between them.
+// All that is lost is a link whose address stands in another part: its brackets stay.
+const (
+	wholeSize = 64 << 10
+	partSize  = 16 << 10
+)
 
 var (
 	frontMatter = regexp.MustCompile(`\A---[ \t]*\n(?s:(.*?\n)?)(?:---|\.\.\.)[ \t]*(?:\n|\z)`)
@@ -31,11 +35,15 @@ func readMarkdown(ctx context.Context, out *builder, source string) error {
 		}
 	}
 	parser := goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough)).Parser()
+	size := partSize
+	if len(source) <= wholeSize {
+		size = wholeSize
+	}
 	for source != "" {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		part := source[:partEnd(source)]
+		part := source[:partEnd(source, size)]
 		source = source[len(part):]
 		reader := &chapter{out: out, source: []byte(part)}
 		if err := reader.blocks(ctx, parser.Parse(text.NewReader(reader.source))); err != nil {
@@ -45,15 +53,15 @@ func readMarkdown(ctx context.Context, out *builder, source string) error {
 	return nil
 }
 
-// partEnd is where the first part of a document ends: the last good place within partSize.
-func partEnd(source string) int {
-	if len(source) <= partSize {
+// partEnd is where the first part of a document ends: the last good place within size bytes.
+func partEnd(source string, size int) int {
+	if len(source) <= size {
 		return len(source)
 	}
 	line, blank, headed, open := 0, 0, 0, ""
-	for at := 0; at < partSize; {
-		next := strings.IndexByte(source[at:], '\n') + 1
-		if next == 0 || at+next > partSize {
+	for at := 0; at < size; {
+		next := strings.IndexByte(source[at:size], '\n') + 1
+		if next == 0 {
 			break
 		}
 		content := source[at : at+next]
@@ -75,8 +83,8 @@ func partEnd(source string) int {
 			return end
 		}
 	}
-	end := partSize
-	for end > partSize-4 && source[end]&0xc0 == 0x80 {
+	end := size
+	for end > size-4 && source[end]&0xc0 == 0x80 {
 		end-- // not inside a character
 	}
 	return end
