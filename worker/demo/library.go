@@ -1,12 +1,15 @@
 package demo
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/kesita/platform/worker/corpus/extract"
 	"github.com/kesita/platform/worker/demo/texts"
 	"github.com/kesita/platform/worker/product/task"
 )
@@ -20,7 +23,7 @@ type document struct {
 
 // openLibrary lists the documents and reads the texts for the product. The corpus gets the web server's addresses and
 // reads for itself.
-func (r *run) openLibrary() error {
+func (r *run) openLibrary(ctx context.Context) error {
 	var err error
 	if r.options.Docs != "" {
 		r.library, err = texts.Open(r.options.Docs)
@@ -36,7 +39,7 @@ func (r *run) openLibrary() error {
 	readable := 0
 	var faults strings.Builder
 	for _, found := range r.library.Documents {
-		d := read(found)
+		d := read(ctx, found)
 		r.documents = append(r.documents, d)
 		if d.fault != "" {
 			fmt.Fprintf(&faults, "\n  %s: %s", d.Name, d.fault)
@@ -51,7 +54,7 @@ func (r *run) openLibrary() error {
 }
 
 // read gets a document's text, or the reason why it has none.
-func read(found texts.Document) document {
+func read(ctx context.Context, found texts.Document) document {
 	d := document{Document: found, fault: found.Fault}
 	switch {
 	case d.fault != "":
@@ -62,7 +65,7 @@ func read(found texts.Document) document {
 	}
 	text, err := os.ReadFile(d.Path)
 	if err == nil {
-		d.text, err = plain(d.Name, text)
+		d.text, err = plain(ctx, d.Name, text)
 	}
 	if err == nil {
 		err = task.CheckBody(d.text)
@@ -71,6 +74,22 @@ func read(found texts.Document) document {
 		d.text, d.fault = "", reason(err)
 	}
 	return d
+}
+
+// plain is a document's text without markup, as the corpus extracts it.
+func plain(ctx context.Context, name string, raw []byte) (string, error) {
+	extracted, err := extract.Extract(ctx, bytes.NewReader(raw), extract.Hint{Name: name})
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, section := range extracted.Sections {
+		if section.Name != "" {
+			text.WriteString(section.Name + ".\n\n")
+		}
+		text.WriteString(section.Text + "\n\n")
+	}
+	return text.String(), nil
 }
 
 // reason leaves out the path, which is named already.

@@ -30,10 +30,14 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	case "demo":
 		ctx, stop := ossignal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-		code := Run(ctx, Options{
+		options := Options{
 			Docs: os.Getenv("DOCS"), Timing: os.Getenv("TIMING"), Keep: os.Getenv("KEEP") != "", JSON: os.Getenv("JSON") != "",
 			Program: os.Args[:1], Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr,
-		})
+		}
+		if os.Getenv("LOSE") != "" {
+			options.afterSettled = loseATask
+		}
+		code := Run(ctx, options)
 		stop()
 		os.Exit(code)
 	}

@@ -90,7 +90,7 @@ func untilSignalled(ctx context.Context) (_ context.Context, release func()) {
 }
 
 func (r *run) run(ctx context.Context) (int, error) {
-	if err := r.prepare(); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		return statusOf(ctx, err)
 	}
 	report, err := r.play(ctx)
@@ -128,7 +128,7 @@ func statusOf(ctx context.Context, err error) (int, error) {
 var errInterrupted = errors.New("interrupted; everything is stopped and removed")
 
 // prepare checks everything that can be checked before something is started.
-func (r *run) prepare() error {
+func (r *run) prepare(ctx context.Context) error {
 	profile, err := parseTiming(r.profile())
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (r *run) prepare() error {
 	if err := r.openLogs(); err != nil {
 		return err
 	}
-	return r.openLibrary()
+	return r.openLibrary(ctx)
 }
 
 func (r *run) profile() string {
@@ -165,7 +165,7 @@ func (r *run) openLogs() error {
 	return nil
 }
 
-func (r *run) providerJournal() string { return filepath.Join(r.folder, "provider-journal.jsonl") }
+func (r *run) providerJournal() string { return filepath.Join(r.logs, "provider-journal.jsonl") }
 
 // play is the scenario.
 func (r *run) play(ctx context.Context) (report, error) {
@@ -264,20 +264,27 @@ func (r *run) keepServerLog() {
 	}
 }
 
-// removeFolder keeps the logs of a run that failed, and says where they are.
+// removeFolder removes everything, but for the logs of a run that failed, and says where those are.
 func (r *run) removeFolder(code int) {
 	if r.folder == "" {
 		return
 	}
 	logged, _ := filepath.Glob(filepath.Join(r.logs, "*.log")) // the pattern is a constant
 	failed := code != boot.ExitClean && code != ExitInterrupted
-	if len(logged) > 0 && (failed || r.options.Logs != "") {
+	stays := len(logged) > 0 && (failed || r.options.Logs != "")
+	if stays {
 		r.screen.Raw("logs of every process: " + r.logs)
 	}
-	if failed && len(logged) > 0 && r.options.Logs == "" {
-		return
+	entries, err := os.ReadDir(r.folder)
+	for _, entry := range entries {
+		if path := filepath.Join(r.folder, entry.Name()); !stays || path != r.logs {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
 	}
-	if err := os.RemoveAll(r.folder); err != nil {
+	if !stays || r.options.Logs != "" {
+		err = errors.Join(err, os.Remove(r.folder))
+	}
+	if err != nil {
 		r.screen.Raw("kesita demo: remove temporary folder: " + err.Error())
 	}
 }

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kesita/platform/worker/demo/screen"
@@ -30,6 +31,7 @@ func (r *run) showStories(s *service, stories []timeline.Story) {
 	if len(stories) == 0 {
 		return
 	}
+	slices.SortStableFunc(stories, interesting)
 	r.screen.Section(fmt.Sprintf("Timeline of %s, in seconds from the kill of %s", s.name, s.evidence.Kill.Replica))
 	rows := make([][]screen.Cell, 0, len(stories[0].Events))
 	for _, e := range stories[0].Events {
@@ -41,6 +43,17 @@ func (r *run) showStories(s *service, stories []timeline.Story) {
 	}
 	r.screen.Raw("")
 	r.screen.Table(stations(stories[1:]))
+}
+
+// interesting puts stories of work that was in the middle first.
+func interesting(a, b timeline.Story) int {
+	rank := func(s timeline.Story) int {
+		if slices.ContainsFunc(s.Events, func(e timeline.Event) bool { return e.Kind == timeline.Checkpoint && e.Seconds < 0 }) {
+			return 0
+		}
+		return 1
+	}
+	return rank(a) - rank(b)
 }
 
 func stations(stories []timeline.Story) [][]screen.Cell {

@@ -39,6 +39,8 @@ type Process struct {
 	running *exec.Cmd
 	exited  chan struct{}
 	asked   atomic.Bool
+	// logFrom is where this process's part of the log begins: an earlier one may have written to the same file.
+	logFrom int64
 }
 
 // Start starts a process in a process group of its own: an interrupt typed at the terminal reaches only the demo,
@@ -49,12 +51,16 @@ func Start(command Command) (*Process, error) {
 		return nil, fmt.Errorf("open log of %s: %w", command.Name, err)
 	}
 	defer func() { _ = log.Close() }() // the process has its own copy
+	before, err := log.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read log of %s: %w", command.Name, err)
+	}
 	//nolint:noctx // a process outlives the call that starts it; Stop and Kill end it
 	running := exec.Command(command.Program, command.Args...)
 	running.Env, running.Stdout, running.Stderr = command.Environ, log, log
 	running.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	endWithParent(running.SysProcAttr)
-	p := &Process{command: command, running: running, exited: make(chan struct{})}
+	p := &Process{command: command, running: running, exited: make(chan struct{}), logFrom: before.Size()}
 	if err := p.startKept(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", command.Name, err)
 	}
@@ -103,12 +109,15 @@ func (p *Process) Alive() bool {
 // Asked reports whether Kill or Stop was called: an end before that is a surprise.
 func (p *Process) Asked() bool { return p.asked.Load() }
 
+// Status says how the process ended; only after Exited.
+func (p *Process) Status() string { return p.running.ProcessState.String() }
+
 // Failure returns nil while the process lives and when it was asked to end, else an error that matches ErrEnded.
 func (p *Process) Failure() error {
 	if p.Alive() || p.Asked() {
 		return nil
 	}
-	return fmt.Errorf("%s: %w (%s); its log ends with:\n%s", p.Name(), ErrEnded, p.running.ProcessState, p.tail())
+	return fmt.Errorf("%s: %w (%s); its log ends with:\n%s", p.Name(), ErrEnded, p.Status(), p.tail())
 }
 
 // Freeze suspends the process, as SIGSTOP does: it keeps everything it holds and does nothing.
@@ -158,7 +167,7 @@ func (p *Process) Await(ctx context.Context, accept func(line map[string]any) bo
 		case err != nil || accepted:
 			return err
 		case ended:
-			return fmt.Errorf("%s: %w (%s); its log ends with:\n%s", p.Name(), ErrEnded, p.running.ProcessState, p.tail())
+			return fmt.Errorf("%s: %w (%s); its log ends with:\n%s", p.Name(), ErrEnded, p.Status(), p.tail())
 		}
 		select {
 		case <-ctx.Done():
@@ -169,9 +178,9 @@ func (p *Process) Await(ctx context.Context, accept func(line map[string]any) bo
 }
 
 func (p *Process) search(accept func(line map[string]any) bool) (bool, error) {
-	text, err := os.ReadFile(p.command.LogPath)
+	text, err := p.said()
 	if err != nil {
-		return false, fmt.Errorf("read log of %s: %w", p.Name(), err)
+		return false, err
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
@@ -184,10 +193,19 @@ func (p *Process) search(accept func(line map[string]any) bool) (bool, error) {
 	return false, lines.Err()
 }
 
+// said is what this process wrote so far.
+func (p *Process) said() ([]byte, error) {
+	text, err := os.ReadFile(p.command.LogPath)
+	if err != nil {
+		return nil, fmt.Errorf("read log of %s: %w", p.Name(), err)
+	}
+	return text[min(p.logFrom, int64(len(text))):], nil
+}
+
 // tail is the end of the log, for people.
 func (p *Process) tail() string {
 	const most = 6
-	text, err := os.ReadFile(p.command.LogPath)
+	text, err := p.said()
 	if err != nil {
 		return err.Error()
 	}

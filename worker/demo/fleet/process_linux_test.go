@@ -115,6 +115,22 @@ func TestAProcessThatEndsByItselfIsReportedWithItsStatusAndItsLog(t *testing.T) 
 	}
 }
 
+func TestASecondProcessWithTheSameLogIsNotTakenForTheFirst(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	first, err := fleet.Start(command(folder, "broken", "same"))
+	require.NoError(t, err)
+	<-first.Exited()
+	require.Equal(t, "exit status 3", first.Status())
+	second, err := fleet.Start(command(folder, "worker", "same"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = second.Kill() })
+	require.NoError(t, second.Await(within(t), announced("same")))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*poll)
+	defer cancel()
+	require.ErrorIs(t, second.Await(ctx, announced("broken")), context.DeadlineExceeded)
+}
+
 func TestAWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	p := start(t, "worker", "silent")

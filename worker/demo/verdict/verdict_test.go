@@ -67,6 +67,7 @@ func TestEveryRuleCanBeBroken(t *testing.T) {
 		"a workflow is lost":                     {once, func(e *run) { e.Services[0].Histories = e.Services[0].Histories[:1] }},
 		"a workflow is not finished":             {once, func(e *run) { e.Services[0].Histories[1].State = journal.Waiting }},
 		"a task is not settled":                  {once, func(e *run) { e.Services[0].Items[1].Settled = false }},
+		"a stop in order is no reason to run":    {claims, func(e *run) { e.Services[0].Takeovers[0].Cause = "released" }},
 		"a workflow ran for no reason":           {claims, func(e *run) { e.Services[0].Histories[1].Claims = 2 }},
 		"a task failed":                          {failures, func(e *run) { e.Services[0].Items[1].Failure = "unknown_outcome" }},
 		"a job failed that could have been done": {failures, func(e *run) { e.Services[1].Items[2].Refused = false }},
