@@ -81,6 +81,22 @@ func sqlRules() []rule {
 	}
 }
 
+// rowRule is what rowserrcheck would do if it knew pgx's own loops.
+func rowRule() rule {
+	const open = "package store\n\nimport \"github.com/jackc/pgx/v5\"\n\nfunc f(rows pgx.Rows) error {\n"
+	return rule{
+		name:  "AReadOfRowsAsksForTheirError",
+		why:   "a lost connection looks like the last row; pgx.CollectRows and pgx.ForEachRow ask by themselves",
+		check: uncheckedRows,
+		bad:   []map[string]string{one("worker/corpus/a.go", open+"for rows.Next() {\n}\nreturn nil\n}\n")},
+		good: []map[string]string{
+			one("worker/corpus/a.go", open+"for rows.Next() {\n}\nreturn rows.Err()\n}\n"),
+			one("worker/corpus/a.go", open+"_, err := pgx.ForEachRow(rows, nil, nil)\nreturn err\n}\n"),
+			one("worker/corpus/a.go", "package corpus\n\nfunc f(words scanner) {\nfor words.Next() {\n}\n}\n"),
+		},
+	}
+}
+
 // journalRules are about the one place that knows the SDK's tables and calls.
 func journalRules() []rule {
 	return []rule{
@@ -198,6 +214,42 @@ func sqlHeader(text string) string {
 		header = append(header, line)
 	}
 	return strings.Join(header, "\n")
+}
+
+func uncheckedRows(t *tree) []finding {
+	usesRows := func(f *file) bool {
+		return f.imported("github.com/jackc/pgx/v5") != "" || f.imported("database/sql") != ""
+	}
+	return t.each(usesRows, func(_ *file, node ast.Node) string {
+		function, ok := node.(*ast.FuncDecl)
+		if !ok || function.Body == nil {
+			return ""
+		}
+		for rows := range calledOn(function.Body, "Next") {
+			if !calledOn(function.Body, "Err")[rows] {
+				return function.Name.Name + " never asks " + rows + ".Err()"
+			}
+		}
+		return ""
+	})
+}
+
+// calledOn lists the variables whose method is called without arguments.
+func calledOn(body ast.Node, method string) map[string]bool {
+	names := map[string]bool{}
+	ast.Inspect(body, func(node ast.Node) bool {
+		call, ok := node.(*ast.CallExpr)
+		if !ok || len(call.Args) > 0 {
+			return true
+		}
+		if selector, ok := call.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == method {
+			if name, ok := selector.X.(*ast.Ident); ok {
+				names[name.Name] = true
+			}
+		}
+		return true
+	})
+	return names
 }
 
 func definers(t *tree) []finding {
