@@ -29,6 +29,7 @@ const (
 	RecoveryWarning   Operation = "workflow_recovery_warning"
 	Stray             Operation = "workflow_stray"
 	Workflow          Operation = "workflow_execution"
+	Retention         Operation = "workflow_retention"
 )
 
 // Reason is why something happened.
@@ -72,6 +73,7 @@ const (
 	StageTimedOut     Reason = "stage_timed_out"
 	Ready             Reason = "ready"
 	NotReady          Reason = "not_ready"
+	HealthUnserved    Reason = "health_unserved"
 	SDK               Reason = "sdk"
 	ObservationFailed Reason = "observation_failed"
 	QueueStalled      Reason = "queue_stalled"
@@ -83,6 +85,8 @@ const (
 	ClaimCeiling      Reason = "claim_ceiling"
 	SettlementFailed  Reason = "settlement_failed"
 	Settled           Reason = "settled"
+	WorkflowsDeleted  Reason = "workflows_deleted"
+	RetentionFailed   Reason = "retention_failed"
 )
 
 // Log writes lines for one executor.

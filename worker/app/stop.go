@@ -17,7 +17,7 @@ func (p *process) serve(ctx context.Context, w *Worker, siteFailed <-chan error)
 		return p.stop(ctx, w)
 	case err := <-siteFailed:
 		// Nobody can see this worker any more: a supervisor would take it for dead at some worse moment.
-		p.log.Error(ctx, signal.Readiness, signal.NotReady, signal.Fault(err))
+		p.log.Error(ctx, signal.Readiness, signal.HealthUnserved, signal.Fault(err))
 		_ = p.stop(ctx, w)
 		return boot.ExitInternal
 	}
