@@ -20,7 +20,7 @@ func TestRecovery(t *testing.T) {
 	t.Parallel()
 	db := fixture.New(t)
 	all := rules{}
-	for _, some := range []rules{moving(), leaving(), poison(), probes(), limits(), races()} {
+	for _, some := range []rules{moving(), leaving(), poison(), suspects(), probes(), limits(), races()} {
 		maps.Copy(all, some)
 	}
 	for name, rule := range all {
