@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	tombstones = 40_000
-	finished   = 40_000
+	tombstones = 20_000
+	finished   = 20_000
 )
 
 // K10 keeps tombstones for ever and finished work is kept for long: neither may ever be read by a scan. Not with the
@@ -21,7 +21,7 @@ const (
 // and not by the generic ones that follow.
 func TestTheCostOfAScanDoesNotGrowWithHistory(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, fixture.New(t))
+	c := newCrowd(t, fixture.Copy(t))
 	c.pretendEverythingIsPending(t)
 	c.addHistory(t)
 	scanner := c.executor(t, "live")
@@ -34,6 +34,7 @@ func TestTheCostOfAScanDoesNotGrowWithHistory(t *testing.T) {
 		for range 7 { // the sixth call of a session may switch to a generic plan
 			lost := c.executor(t, "expired")
 			journaltest.Backlog(t, c.owner, lost, fixture.Application, c.version, uuid.NewString(), 20)
+			c.insert(t, c.pending(uuid.NewString(), lost).With("recovery_attempts", 2))
 			c.probe(t, lost, "ENQUEUED")
 			late := c.executor(t, "released")
 			c.insert(t, c.pending(uuid.NewString(), late))
@@ -41,6 +42,7 @@ func TestTheCostOfAScanDoesNotGrowWithHistory(t *testing.T) {
 			c.requireFewReads(t, conn, statistics+": locked", `select workflow_coordination.locked_candidates($1)`, scanner)
 			c.requireFewReads(t, conn, statistics+": recover", `select workflow_coordination.recover_executor($1, $2, 4, 100)`, scanner, lost)
 			c.requireFewReads(t, conn, statistics+": recover", `select workflow_coordination.recover_executor($1, $2, 4, 100)`, scanner, late)
+			c.requireFewReads(t, conn, statistics+": release suspect", `select workflow_coordination.release_suspect($1, 1)`, scanner)
 			c.requireFewReads(t, conn, statistics+": remove probe", `select workflow_coordination.remove_probe($1)`, lost)
 		}
 	}

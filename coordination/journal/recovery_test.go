@@ -18,7 +18,7 @@ type rules map[string]func(*testing.T, *crowd)
 
 func TestRecovery(t *testing.T) {
 	t.Parallel()
-	db := fixture.New(t)
+	db := fixture.Copy(t)
 	all := rules{}
 	for _, some := range []rules{moving(), leaving(), poison(), suspects(), probes(), limits(), races()} {
 		maps.Copy(all, some)

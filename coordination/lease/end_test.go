@@ -17,9 +17,7 @@ import (
 )
 
 // D11: whatever ended the lease, it is reported once and never renewed again, even if the row looks valid once more.
-func TestALostLeaseIsReportedOnceAndNeverRenewedAgain(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aLostLeaseIsReportedOnceAndNeverRenewedAgain(t *testing.T, d *fixture.Database) {
 	for name, end := range map[string]string{
 		"expired":  `update workflow_coordination.executor set expires_at = clock_timestamp() where executor_id = $id`,
 		"revoked":  `update workflow_coordination.executor set state = 'revoked' where executor_id = $id`,
@@ -47,9 +45,7 @@ func TestALostLeaseIsReportedOnceAndNeverRenewedAgain(t *testing.T) {
 }
 
 // H2: two ways to end a lease. One is for a worker that stopped in order, the other for every other case.
-func TestReleaseEndsTheLeaseAndAbandonLeavesItToExpire(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func releaseEndsTheLeaseAndAbandonLeavesItToExpire(t *testing.T, d *fixture.Database) {
 	released, abandoned := acquire(t, d, d.WorkerURL), acquire(t, d, d.WorkerURL)
 	for _, h := range []*holder{released, abandoned} {
 		h.Start(context.Background())
@@ -79,9 +75,7 @@ func (h *holder) sessions(t *testing.T) (count int) {
 }
 
 // H2: an expired lease is not turned into a released one: its claims count as lost.
-func TestAnExpiredLeaseCannotBeReleased(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func anExpiredLeaseCannotBeReleased(t *testing.T, d *fixture.Database) {
 	h := acquire(t, d, d.WorkerURL)
 	d.Expire(t, h.id)
 	held, err := h.Release(t.Context())
@@ -91,9 +85,7 @@ func TestAnExpiredLeaseCannotBeReleased(t *testing.T) {
 }
 
 // K10, C4: a tombstone refuses a late incarnation.
-func TestATombstoneRefusesItsExecutorIDForEver(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aTombstoneRefusesItsExecutorIDForEver(t *testing.T, d *fixture.Database) {
 	h, config := prepare(t, d, d.WorkerURL)
 	for _, state := range []string{"active", "released", "revoked"} {
 		if state == "active" {
@@ -108,9 +100,7 @@ func TestATombstoneRefusesItsExecutorIDForEver(t *testing.T) {
 }
 
 // C2, C3, O3: what the row says; and who is refused one.
-func TestAnExecutorIsRegisteredWithItsBuildInItsOwnDatabaseOnly(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func anExecutorIsRegisteredWithItsBuildInItsOwnDatabaseOnly(t *testing.T, d *fixture.Database) {
 	h, config := prepare(t, d, d.WorkerURL)
 	_, err := lease.Acquire(t.Context(), config)
 	require.NoError(t, err)
@@ -129,9 +119,7 @@ func TestAnExecutorIsRegisteredWithItsBuildInItsOwnDatabaseOnly(t *testing.T) {
 }
 
 // K5: the check is a question to the database, never an answer from memory.
-func TestACheckFailsWhenTheDatabaseIsAwayHoweverFreshTheLease(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aCheckFailsWhenTheDatabaseIsAwayHoweverFreshTheLease(t *testing.T, d *fixture.Database) {
 	p := newProxy(t, d.Server.Port())
 	h := acquire(t, d, through(t, d, p))
 	left, err := h.Check(t.Context())
@@ -158,9 +146,7 @@ func TestACheckFailsWhenTheDatabaseIsAwayHoweverFreshTheLease(t *testing.T) {
 }
 
 // K5: who was never registered, or asks for somebody else's lease, is fenced.
-func TestACheckOfAnUnknownExecutorIsFenced(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aCheckOfAnUnknownExecutorIsFenced(t *testing.T, d *fixture.Database) {
 	h, config := prepare(t, d, d.WorkerURL)
 	_, err := lease.Acquire(t.Context(), config)
 	require.NoError(t, err)
@@ -171,7 +157,7 @@ func TestACheckOfAnUnknownExecutorIsFenced(t *testing.T) {
 // F1, C3, K2, C6: what is wrong with a session is said before anything starts.
 func TestVerifySaysWhatIsWrongWithASession(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	id := uuid.New()
 	require.NoError(t, lease.Verify(t.Context(), d.As(t, id), id, fixture.Application))
 	require.ErrorIs(t, lease.Verify(t.Context(), d.As(t, uuid.New()), id, fixture.Application), lease.ErrIdentityLost)
@@ -188,7 +174,7 @@ func TestVerifySaysWhatIsWrongWithASession(t *testing.T) {
 // F6: a table through which a stale worker could write is named.
 func TestVerifyGuardsNamesTheTableThatIsOpen(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	id := uuid.New()
 	require.NoError(t, lease.VerifyGuards(t.Context(), d.As(t, id)))
 	d.Exec(t, d.OwnerURL, `create table shop.open (id int)`)

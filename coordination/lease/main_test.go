@@ -27,6 +27,34 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(localpgtest.Main(m, func() error { return goleak.Find() })) }
 
+// The rules that can share a database: each has executors of its own.
+func TestLease(t *testing.T) {
+	t.Parallel()
+	d := fixture.Copy(t)
+	for name, rule := range map[string]func(*testing.T, *fixture.Database){
+		"ARenewalExtendsTheLease":                                aRenewalExtendsTheLease,
+		"ASlowAnswerDoesNotExtendTheDeadline":                    aSlowAnswerDoesNotExtendTheDeadline,
+		"ALockOnTheRowDoesNotExtendTheDeadline":                  aLockOnTheRowDoesNotExtendTheDeadline,
+		"ARenewalThatWaitedPastTheExpiryDoesNotResurrect":        aRenewalThatWaitedPastTheExpiryDoesNotResurrect,
+		"AnExhaustedWorkerStillRenews":                           anExhaustedWorkerStillRenews,
+		"ATerminatedConnectionIsReplaced":                        aTerminatedConnectionIsReplaced,
+		"ASilentNetworkIsBoundedByTheAttempt":                    aSilentNetworkIsBoundedByTheAttempt,
+		"TheLoopKeepsTheLeaseThroughAShortOutage":                theLoopKeepsTheLeaseThroughAShortOutage,
+		"ALostLeaseIsReportedOnceAndNeverRenewedAgain":           aLostLeaseIsReportedOnceAndNeverRenewedAgain,
+		"ReleaseEndsTheLeaseAndAbandonLeavesItToExpire":          releaseEndsTheLeaseAndAbandonLeavesItToExpire,
+		"AnExpiredLeaseCannotBeReleased":                         anExpiredLeaseCannotBeReleased,
+		"ATombstoneRefusesItsExecutorIDForEver":                  aTombstoneRefusesItsExecutorIDForEver,
+		"AnExecutorIsRegisteredWithItsBuildInItsOwnDatabaseOnly": anExecutorIsRegisteredWithItsBuildInItsOwnDatabaseOnly,
+		"ACheckFailsWhenTheDatabaseIsAwayHoweverFreshTheLease":   aCheckFailsWhenTheDatabaseIsAwayHoweverFreshTheLease,
+		"ACheckOfAnUnknownExecutorIsFenced":                      aCheckOfAnUnknownExecutorIsFenced,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rule(t, d)
+		})
+	}
+}
+
 const (
 	patience = 30 * time.Second
 	poll     = 2 * time.Millisecond

@@ -15,9 +15,7 @@ import (
 )
 
 // D2, D11: a renewal extends the lease by the database's clock.
-func TestARenewalExtendsTheLease(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aRenewalExtendsTheLease(t *testing.T, d *fixture.Database) {
 	h := acquire(t, d, d.WorkerURL)
 	before := h.row(t)
 	require.NoError(t, h.RunOnce(t.Context()))
@@ -29,9 +27,7 @@ func TestARenewalExtendsTheLease(t *testing.T) {
 }
 
 // D10: the answer is held back on the wire after the database renewed. Trust counts from the sending.
-func TestASlowAnswerDoesNotExtendTheDeadline(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aSlowAnswerDoesNotExtendTheDeadline(t *testing.T, d *fixture.Database) {
 	p := newProxy(t, d.Server.Port())
 	h := acquire(t, d, through(t, d, p))
 	require.NoError(t, h.RunOnce(t.Context()))
@@ -48,9 +44,7 @@ func TestASlowAnswerDoesNotExtendTheDeadline(t *testing.T) {
 }
 
 // D10: as above, but the database itself is slow: a lock on the row is waited for.
-func TestALockOnTheRowDoesNotExtendTheDeadline(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aLockOnTheRowDoesNotExtendTheDeadline(t *testing.T, d *fixture.Database) {
 	h := acquire(t, d, d.WorkerURL)
 	require.NoError(t, h.RunOnce(t.Context()))
 	tx, err := d.Connect(t, d.OwnerURL).Begin(t.Context())
@@ -77,9 +71,7 @@ func (h *holder) awaitBlocked(t *testing.T) {
 }
 
 // D11: the renewal was sent in time and waited for a lock until the lease had ended. It must not bring it back.
-func TestARenewalThatWaitedPastTheExpiryDoesNotResurrect(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aRenewalThatWaitedPastTheExpiryDoesNotResurrect(t *testing.T, d *fixture.Database) {
 	h := acquire(t, d, d.WorkerURL)
 	require.NoError(t, h.RunOnce(t.Context()))
 	tx, err := d.Connect(t, d.OwnerURL).Begin(t.Context())
@@ -95,9 +87,7 @@ func TestARenewalThatWaitedPastTheExpiryDoesNotResurrect(t *testing.T) {
 }
 
 // The renewal has a connection of its own: every other one of this worker is in use.
-func TestAnExhaustedWorkerStillRenews(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func anExhaustedWorkerStillRenews(t *testing.T, d *fixture.Database) {
 	h := acquire(t, d, d.WorkerURL)
 	registry, err := pgx.ParseConfig(d.WorkerURL)
 	require.NoError(t, err)
@@ -125,9 +115,7 @@ func TestAnExhaustedWorkerStillRenews(t *testing.T) {
 }
 
 // A session that ended, for whatever reason, costs one attempt.
-func TestATerminatedConnectionIsReplaced(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aTerminatedConnectionIsReplaced(t *testing.T, d *fixture.Database) {
 	h := acquire(t, d, d.WorkerURL)
 	require.NoError(t, h.RunOnce(t.Context()))
 	d.Exec(t, d.AdminURL, `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'kesita:' || $1::text`, h.id)
@@ -154,9 +142,7 @@ func TestASessionOnAReadOnlyNodeIsReplaced(t *testing.T) {
 
 // H5: packets vanish and nothing is reset. Each attempt has its own limit, on the open connection and on a new one,
 // and nobody who asks for the deadline waits with it.
-func TestASilentNetworkIsBoundedByTheAttempt(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func aSilentNetworkIsBoundedByTheAttempt(t *testing.T, d *fixture.Database) {
 	p := newProxy(t, d.Server.Port())
 	h := acquire(t, d, through(t, d, p))
 	require.NoError(t, h.RunOnce(t.Context()))
@@ -186,9 +172,7 @@ func TestASilentNetworkIsBoundedByTheAttempt(t *testing.T) {
 }
 
 // D1: the loop keeps a lease alive through an outage shorter than the lease.
-func TestTheLoopKeepsTheLeaseThroughAShortOutage(t *testing.T) {
-	t.Parallel()
-	d := fixture.New(t)
+func theLoopKeepsTheLeaseThroughAShortOutage(t *testing.T, d *fixture.Database) {
 	p := newProxy(t, d.Server.Port())
 	h := acquire(t, d, through(t, d, p))
 	h.Start(context.Background())

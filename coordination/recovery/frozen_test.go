@@ -46,7 +46,7 @@ func scannerOf(t *testing.T, d *fixture.Database, limits timing.Timing) (scanner
 // off here), so it would hold the takeover off for ever.
 func TestAFrozenTransactionOfAnExpiredExecutorIsEndedAndItsWorkTakenOver(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	limits := timing.Production().Scale(0.02)
 	scanner, lines := scannerOf(t, d, limits)
 	owner := d.Connect(t, d.OwnerURL)
@@ -92,7 +92,7 @@ func TestAFrozenTransactionOfAnExpiredExecutorIsEndedAndItsWorkTakenOver(t *test
 // K4: only sessions of an executor that is over may be ended.
 func TestTheSessionsOfALiveExecutorAreNeverEnded(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
 	live, lost := d.Executor(t, time.Hour.Milliseconds()), d.Executor(t, time.Hour.Milliseconds())
 	config, err := guard.Identity{ExecutorID: live, Timing: fixture.Timing()}.PoolConfig(d.WorkerURL, 2)
 	require.NoError(t, err)
