@@ -14,12 +14,14 @@ import (
 
 	"github.com/kesita/platform/coordination/backlog"
 	"github.com/kesita/platform/coordination/boot"
+	"github.com/kesita/platform/coordination/fault"
 	"github.com/kesita/platform/coordination/guard"
 	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/coordination/lease"
 	"github.com/kesita/platform/coordination/probe"
 	"github.com/kesita/platform/coordination/quarantine"
 	"github.com/kesita/platform/coordination/recovery"
+	"github.com/kesita/platform/coordination/retention"
 	"github.com/kesita/platform/coordination/service"
 	"github.com/kesita/platform/coordination/signal"
 	"github.com/kesita/platform/coordination/stray"
@@ -261,10 +263,11 @@ func (r *Runtime) startServices(ctx context.Context) {
 	})
 	settler := quarantine.New(quarantine.Config{Journal: r.journal, Hook: r.settle, Timing: r.config.Timing, Log: r.log})
 	strays := stray.New(stray.Config{Journal: r.journal, Host: r.host, Timing: r.config.Timing, Log: r.log})
+	cleaner := retention.New(retention.Config{Journal: r.journal, Timing: r.config.Timing, Log: r.log})
 	summary := service.NewLoop(service.Every(r.config.Timing.Summary), r.summarise)
 	r.dog.Watch(partScan, signal.ScanStalled)
 	r.dog.Watch(partProbe, signal.ProbeStalled)
-	r.services = service.Group{scanner, r.prober, monitor, settler, strays, summary}
+	r.services = service.Group{scanner, r.prober, monitor, settler, strays, cleaner, summary}
 	r.services.Start(ctx)
 }
 

@@ -89,6 +89,12 @@ type Timing struct {
 	StartupFirst, StartupCap time.Duration
 	// Summary is the period of the summary line of each replica. Production 60 s (K12).
 	Summary time.Duration
+
+	// Retention is how long a finished workflow is kept: for explanations, and because its ID is what makes a repeated
+	// submission harmless. Production 30 days. A scaled profile scales it too: a tenth keeps three days.
+	Retention time.Duration
+	// RetentionEvery is the period of the clean-up, one small batch each. Production 60 s.
+	RetentionEvery time.Duration
 }
 
 // Production is the profile of the tables D and K4.
@@ -133,6 +139,9 @@ func Production() Timing {
 		StartupFirst: time.Second,
 		StartupCap:   30 * time.Second,
 		Summary:      time.Minute,
+
+		Retention:      30 * 24 * time.Hour,
+		RetentionEvery: time.Minute,
 	}
 }
 
@@ -178,6 +187,8 @@ func (t Timing) Validate() error {
 	less("lease check", t.LeaseCheck, "forced exit", t.ForcedExit)
 	less("connect", t.Connect, "renew", t.Renew)
 	less("silent peer", t.SilentPeer, "watchdog", t.Watchdog)
+	less("step execute", t.StepExecute, "retention", t.Retention)
+	less("retention every", t.RetentionEvery, "retention", t.Retention)
 	if t.StartupFirst > t.StartupCap {
 		broken = append(broken, fmt.Errorf("%w: startup first = %s must not exceed startup cap = %s", ErrUnsafe, t.StartupFirst, t.StartupCap))
 	}
@@ -242,5 +253,7 @@ func (t *Timing) fields() []field {
 		{"startup first", &t.StartupFirst},
 		{"startup cap", &t.StartupCap},
 		{"summary", &t.Summary},
+		{"retention", &t.Retention},
+		{"retention every", &t.RetentionEvery},
 	}
 }

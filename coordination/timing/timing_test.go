@@ -34,6 +34,8 @@ func TestProductionTimingIsThatOfTheTables(t *testing.T) {
 		"H6 ceiling of the first pause":   {p.StartupFirst, time.Second},
 		"H6 ceiling of the longest pause": {p.StartupCap, 30 * time.Second},
 		"K12 summary":                     {p.Summary, time.Minute},
+		"finished work is kept":           {p.Retention, 30 * 24 * time.Hour},
+		"batches of the clean-up":         {p.RetentionEvery, time.Minute},
 	} {
 		require.Equal(t, c.want, c.got, name)
 	}
@@ -78,10 +80,14 @@ func rules() []rule {
 		{"row lock = ", []string{"RowLock"}, []string{"Statement"}},
 		{"probe + queue poll = ", []string{"Probe", "QueuePoll"}, []string{"Watchdog"}},
 		{"watchdog tick = ", []string{"WatchdogTick"}, []string{"ForcedExit"}},
-		{"step settle = ", []string{"StepSettle"}, []string{"StepExecute"}},
-		{"lease check = ", []string{"LeaseCheck"}, []string{"ForcedExit"}},
+		{"watchdog + forced exit = ", []string{"Watchdog", "ForcedExit"}, []string{"StepSettle"}},
+		{": step settle = ", []string{"StepSettle"}, []string{"StepExecute"}},
+		{"lease check = * must be less than forced exit = ", []string{"LeaseCheck"}, []string{"ForcedExit"}},
+		{"lease check = * must be less than shutdown = ", []string{"LeaseCheck"}, []string{"Shutdown"}},
 		{"connect = ", []string{"Connect"}, []string{"Renew"}},
 		{"silent peer = ", []string{"SilentPeer"}, []string{"Watchdog"}},
+		{"step execute = * must be less than retention = ", []string{"StepExecute"}, []string{"Retention"}},
+		{"retention every = ", []string{"RetentionEvery"}, []string{"Retention"}},
 		{"startup first = ", []string{"StartupFirst"}, []string{"StartupCap", "one"}},
 		{"step retry first = ", []string{"StepRetryFirst"}, []string{"StepRetryCap", "one"}},
 	}

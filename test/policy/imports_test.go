@@ -25,6 +25,7 @@ func layers() map[string][]string {
 		"recovery":   {"fault", "journal", "service", "signal", "timing"},
 		"quarantine": {"journal", "service", "signal", "timing"},
 		"stray":      {"journal", "service", "signal", "timing"},
+		"retention":  {"fault", "journal", "service", "signal", "timing"},
 		"workflow":   {"fault", "journal", "signal", "timing"},
 		"submit":     {"guard", "journal", "timing", "workflow"},
 		"boot":       {"fault", "guard", "journal", "lease", "schema", "signal", "timing"},

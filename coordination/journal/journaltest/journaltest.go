@@ -85,16 +85,14 @@ func Backlog(t testing.TB, db Connection, owner uuid.UUID, application, version,
 }
 
 // Records adds a workflow's records outside the workflow table: input, output and one checkpoint.
-func Records(t testing.TB, db Connection, id string) {
-	t.Helper()
+func Records(t require.TestingT, db Connection, id string) {
 	var added int
-	require.NoError(t, db.QueryRow(t.Context(), recordsSQL, id).Scan(&added))
+	require.NoError(t, db.QueryRow(context.Background(), recordsSQL, id).Scan(&added))
 	require.Equal(t, 3, added)
 }
 
 // CountRecords counts what Records added and is still there.
-func CountRecords(t testing.TB, db Connection, id string) (count int) {
-	t.Helper()
-	require.NoError(t, db.QueryRow(t.Context(), countRecordsSQL, id).Scan(&count))
+func CountRecords(t require.TestingT, db Connection, id string) (count int) {
+	require.NoError(t, db.QueryRow(context.Background(), countRecordsSQL, id).Scan(&count))
 	return count
 }

@@ -30,4 +30,4 @@ select format('grant execute on function %s to %I', f.oid::regprocedure::text, l
             or l.kind = 'worker' and p.proname in ('register_executor', 'renew_executor', 'release_executor', 'check_lease',
                 'end_sessions', 'verify_guards', 'install_journal_guards', 'recovery_candidates', 'locked_candidates',
                 'recover_executor', 'remove_probe', 'release_suspect', 'own_claims', 'return_claim', 'observe_queues',
-                'adopt_exhausted', 'take_unsignalled', 'take_unsettled', 'note_settled'))) f
+                'adopt_exhausted', 'take_unsignalled', 'take_unsettled', 'note_settled', 'retire_workflows'))) f
