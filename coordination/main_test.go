@@ -113,11 +113,15 @@ func single(r *replica) {
 	})
 }
 
-// gated registers a workflow whose step waits until open is closed; with deaf set it does not hear its cancellation.
+// gated registers a workflow whose step notes running/ID and waits until open is closed; with deaf set it does not
+// hear its cancellation.
 func gated(open <-chan struct{}, deaf bool) func(r *replica) {
 	return func(r *replica) {
 		workflow.Register(r, "shop.order", func(ctx workflow.Context, id string) (string, error) {
 			return workflow.RunStep(ctx, "wait", func(ctx context.Context) (string, error) {
+				if err := r.write(ctx, "running/"+id); err != nil {
+					return "", err
+				}
 				ended := ctx.Done()
 				if deaf {
 					ended = nil

@@ -203,12 +203,26 @@ func (r *Runtime) ConfigurePool(ctx context.Context, url string, maxConns int32)
 	if err != nil {
 		return nil, err
 	}
-	if err := lease.Verify(ctx, pool, r.identity.ExecutorID, r.config.Application); err != nil {
+	if err := r.prove(ctx, pool); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	r.pools = append(r.pools, pool)
 	return pool, nil
+}
+
+// prove: the identity arrived, and the fence admits it.
+func (r *Runtime) prove(ctx context.Context, pool *guard.Pool) error {
+	if err := lease.Verify(ctx, pool, r.identity.ExecutorID, r.config.Application); err != nil {
+		return err
+	}
+	err := lease.VerifyAdmission(ctx, pool, r.identity.ExecutorID)
+	if fault.Of(err) == fault.Fenced {
+		if _, held := r.lease.Check(ctx); held == nil {
+			return fmt.Errorf("%w that holds this lease: %w", lease.ErrNotWorker, err)
+		}
+	}
+	return err
 }
 
 // AddQueue adds a business queue that this worker serves. Call it before Launch.

@@ -53,6 +53,16 @@ func Verify(ctx context.Context, db Connection, executor uuid.UUID, application 
 	return nil
 }
 
+// VerifyAdmission proves that the fence admits this executor through db. A pool with another worker login than the one
+// that registered is refused here and not at its first write.
+func VerifyAdmission(ctx context.Context, db Connection, executor uuid.UUID) error {
+	var milliseconds int64
+	if err := db.QueryRow(ctx, checkSQL, executor).Scan(&milliseconds); err != nil {
+		return fmt.Errorf("verify admission: %w", err)
+	}
+	return nil
+}
+
 // VerifyGuards returns an error that names every table or role through which a stale worker could write (F6, K1).
 func VerifyGuards(ctx context.Context, db Connection) error {
 	if _, err := db.Exec(ctx, verifyGuardsSQL); err != nil {
