@@ -1,7 +1,7 @@
 // Package refusal owns the closed list of reasons why the corpus does not index a document or a whole source.
 //
 // A code is what is stored, logged and counted; the text behind it is for people. The package knows neither files
-// nor databases: whoever meets the fault chooses the code, once. What is not in this list is no refusal but a fault of
+// nor databases: whoever meets the fault chooses the code, once. An error without a code is no refusal but a fault of
 // the platform, and never recorded against a document.
 package refusal
 
@@ -23,6 +23,8 @@ const (
 	Forbidden Code = "source_not_allowed"
 	// UnknownSource: not a path and not a URL of a kind that is compiled in.
 	UnknownSource Code = "source_kind_unknown"
+	// NameTooLong: more bytes than the name of a source or of a document may have.
+	NameTooLong Code = "name_too_long"
 	// TooMany: more documents than one job may have.
 	TooMany Code = "too_many_documents"
 	// TooLarge: more bytes than one document may have.
@@ -41,6 +43,10 @@ const (
 	OverBudget Code = "step_over_budget"
 	// NothingIndexed: a job in which every document was refused, for more than one reason.
 	NothingIndexed Code = "nothing_indexed"
+	// Exhausted: the job's workflow lost its last allowed worker (P3).
+	Exhausted Code = "attempts_exhausted"
+	// Internal: a fault of this service that waiting does not heal.
+	Internal Code = "internal_error"
 )
 
 // Error implements error: the code in words.

@@ -22,6 +22,8 @@ const (
 	DefaultLimit = 64 << 20
 	// DefaultMaxItems is the largest number of documents in one source, unless configured otherwise.
 	DefaultMaxItems = 10_000
+	// MaxName is the longest name of a source and the longest URI of a document, in bytes.
+	MaxName = 2000
 )
 
 // Config says what may be read and how. The zero value reads local files only.
@@ -95,6 +97,21 @@ func New(config Config) (*Opener, error) {
 	}
 	opener.base = base
 	return opener, nil
+}
+
+// Check refuses a name of a source that no configuration would accept.
+func Check(source string) error {
+	_, err := parse(source)
+	return err
+}
+
+// Canonical is the one name of a source: an absolute URL. Errors: refusals.
+func (o *Opener) Canonical(source string) (string, error) {
+	at, err := o.resolve(source)
+	if err != nil {
+		return "", err
+	}
+	return at.String(), nil
 }
 
 // List returns the documents of a source by URI. Errors: refusals, CheckLease's error, ctx's error.
@@ -200,8 +217,11 @@ func (o *Opener) resolve(source string) (*url.URL, error) {
 
 // parse reads a path or a URL. The path of the result is clean; a plain path gets the scheme file.
 func parse(source string) (*url.URL, error) {
-	if strings.ContainsRune(source, 0) || source == "" {
+	switch {
+	case source == "", strings.ContainsRune(source, 0):
 		return nil, fmt.Errorf("%w: empty name, or a NUL in it", refusal.UnknownSource)
+	case len(source) > MaxName:
+		return nil, fmt.Errorf("%w: more than %d bytes", refusal.NameTooLong, MaxName)
 	}
 	if !strings.Contains(source, "://") {
 		return &url.URL{Scheme: "file", Path: path.Clean(filepath.ToSlash(source))}, nil

@@ -1,0 +1,54 @@
+package corpus
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kesita/platform/coordination/boot"
+	"github.com/kesita/platform/coordination/health"
+	"github.com/kesita/platform/coordination/signal"
+	"github.com/kesita/platform/worker/app"
+	"github.com/kesita/platform/worker/corpus/index"
+	"github.com/kesita/platform/worker/corpus/source"
+)
+
+// tries is how often a disturbed source is read before the document is refused.
+const tries = 4
+
+// Service describes the corpus to worker/app, worker/migrate and the command line.
+func Service() app.Service {
+	return app.Service{
+		Application: Application,
+		Version:     Version,
+		Schema:      "corpus",
+		Migrations:  Migrations,
+		Queues:      []string{Queue},
+		Register:    register,
+	}
+}
+
+// register makes the workflow known, the readiness of the business tables (H3), and how a quarantined workflow is settled (P3).
+func register(ctx context.Context, w *app.Worker) error {
+	sources, err := source.New(source.Config{
+		Base: w.Settings.BlobURL.Reveal(), Limit: w.Settings.MaxDocumentBytes, HTTP: w.HTTP,
+		CheckLease: func(ctx context.Context) error {
+			_, err := w.Runtime.CheckLease(ctx)
+			return err
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("%w: BLOB_URL: %w", boot.ErrConfiguration, err)
+	}
+	if err := index.Check(ctx, w.Pool); err != nil {
+		return err
+	}
+	w.AddCheck(health.Check{Name: "business_database", Reason: signal.DatabaseDown, Run: func(ctx context.Context) error {
+		return index.Check(ctx, w.Pool)
+	}})
+	w.Runtime.SettleWith(SettleExhausted(w.Pool))
+	RegisterIndex(w, IndexConfig{
+		Database: w.Pool, Sources: sources, Tries: tries,
+		FirstPause: w.Settings.Timing.StepRetryFirst, LongestPause: w.Settings.Timing.StepRetryCap,
+	})
+	return nil
+}
