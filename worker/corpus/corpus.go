@@ -6,10 +6,7 @@
 // when nothing could be indexed. A fault of the platform is neither: it is waited out, or a peer goes on.
 package corpus
 
-import (
-	"embed"
-	"strings"
-)
+import "embed"
 
 // Application and Version name the service in its database and its journal (C5).
 const (
@@ -39,8 +36,3 @@ type Input struct {
 func (in Input) WorkflowID() string { return workflowPrefix + in.JobID }
 
 const workflowPrefix = "corpus/"
-
-// jobOf returns the job that a workflow works on.
-func jobOf(workflowID string) (jobID string, ok bool) {
-	return strings.CutPrefix(workflowID, workflowPrefix)
-}

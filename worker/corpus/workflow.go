@@ -3,6 +3,8 @@ package corpus
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kesita/platform/coordination/workflow"
@@ -36,9 +38,12 @@ func RegisterIndex(rt workflow.Registrar, config IndexConfig) {
 // Workflows of other names have nothing to settle here. It may be called again.
 func SettleExhausted(db index.Database) func(ctx context.Context, workflowID, name string) error {
 	return func(ctx context.Context, workflowID, name string) error {
-		job, ours := jobOf(workflowID)
-		if name != Workflow || !ours {
+		if name != Workflow {
 			return nil
+		}
+		job, ok := strings.CutPrefix(workflowID, workflowPrefix)
+		if !ok {
+			return fmt.Errorf("workflow id %s names no job", workflowID)
 		}
 		return index.Abandon(ctx, db, job, refusal.Exhausted)
 	}
