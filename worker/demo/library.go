@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/kesita/platform/worker/corpus/extract"
 	"github.com/kesita/platform/worker/demo/texts"
@@ -91,6 +92,8 @@ func plain(ctx context.Context, name string, raw []byte) (string, error) {
 	}
 	return text.String(), nil
 }
+
+func notLetter(r rune) bool { return !unicode.IsLetter(r) }
 
 // reason leaves out the path, which is named already.
 func reason(err error) string {

@@ -2,8 +2,10 @@ package demo
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kesita/platform/worker/app"
+	"github.com/kesita/platform/worker/corpus"
 	"github.com/kesita/platform/worker/demo/evidence"
 	"github.com/kesita/platform/worker/product"
 )
@@ -26,6 +28,7 @@ type service struct {
 func services() []*service {
 	return []*service{
 		{name: "product", service: product.Service(), submit: submitTasks, read: readTasks},
+		{name: "corpus", service: corpus.Service(), submit: submitJobs, read: readJobs},
 	}
 }
 
@@ -50,4 +53,8 @@ func (s *service) settled() int {
 		}
 	}
 	return count
+}
+
+func (r *run) service(name string) *service {
+	return r.services[slices.IndexFunc(r.services, func(s *service) bool { return s.name == name })]
 }

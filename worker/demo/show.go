@@ -39,12 +39,16 @@ func (r *run) showStart() {
 	if r.library.LeftOut > 0 {
 		rows[0][1].Text += fmt.Sprintf(" (%d more left out)", r.library.LeftOut)
 	}
-	r.screen.Table(rows)
+	faults := 0
 	for _, d := range r.documents {
 		if d.fault != "" {
-			r.screen.Line("%s %s: %s", r.screen.Paint(screen.Note, "not for the product:"), d.Name, d.fault)
+			faults++
 		}
 	}
+	if faults > 0 {
+		rows[0][1].Text += fmt.Sprintf("; %d without text for the product", faults)
+	}
+	r.screen.Table(rows)
 }
 
 // short writes a duration in seconds, however long it is: so are all budgets of this project.
@@ -82,7 +86,7 @@ func (r *run) showWork(took time.Duration) {
 func (r *run) showKills(time.Duration) {
 	for _, s := range r.services {
 		kill := s.evidence.Kill
-		r.screen.Line("%s  pid %d, while it held %d of %d", r.screen.Paint(screen.Bad, "SIGKILL "+kill.Replica), kill.PID, len(kill.Held), len(s.evidence.Items))
+		r.screen.Line("%s  pid %d, while it held %d workflows", r.screen.Paint(screen.Bad, "SIGKILL "+kill.Replica), kill.PID, len(kill.Held))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kesita/platform/worker/demo/screen"
 	"github.com/kesita/platform/worker/demo/timeline"
@@ -122,13 +123,29 @@ func (d documentReport) cell(service string) screen.Cell {
 }
 
 func (r *run) showSearch(made report) {
-	r.screen.Section(fmt.Sprintf("Search for %q", made.Search.Query))
+	r.screen.Section("Search: " + made.Search.Query)
 	for _, hit := range made.Search.Hits {
-		r.screen.Line("%s", hit.Document)
-		snippet := strings.Join(strings.Fields(hit.Snippet), " ")
-		snippet = strings.ReplaceAll(snippet, "«", r.bold())
-		r.screen.Line("  %s", strings.ReplaceAll(snippet, "»", r.plain()))
+		r.screen.Line("%s  %s", hit.Title, r.screen.Paint(screen.Dim, hit.Document))
+		for _, line := range wrapped(hit.Snippet) {
+			line = strings.ReplaceAll(line, "«", r.bold())
+			r.screen.Line("  %s", strings.ReplaceAll(line, "»", r.plain()))
+		}
 	}
+}
+
+// wrapped breaks a text into lines that fit a terminal.
+func wrapped(text string) []string {
+	const width = 100
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+utf8.RuneCountInString(word) >= width {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
 }
 
 // bold and plain stand for the marks of a hit where there are colours.

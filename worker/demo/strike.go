@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kesita/platform/coordination/journal"
@@ -13,8 +14,8 @@ import (
 // errNoMiddle says that all work was done before a replica could be killed in the middle of it.
 var errNoMiddle = errors.New("the work ended before a replica could be killed in the middle of it")
 
-// strike kills one replica in the middle of its work: with a workflow that has a checkpoint and a step under way. To
-// be sure, the replica is frozen first and looked at again; one that moved on meanwhile is left alone.
+// strike kills one replica in the middle of its work: with a workflow that has a checkpoint and whose slow step is under
+// way. To be sure, the replica is frozen first and looked at again; one that moved on meanwhile is left alone.
 func (r *run) strike(ctx context.Context, s *service) (evidence.Kill, error) {
 	ticker := time.NewTicker(r.pace.look)
 	defer ticker.Stop()
@@ -26,7 +27,11 @@ func (r *run) strike(ctx context.Context, s *service) (evidence.Kill, error) {
 		if done == len(s.evidence.Items) {
 			return evidence.Kill{}, fmt.Errorf("%s: %w", s.name, errNoMiddle)
 		}
-		if victim := s.busiest(held); victim != nil && worthIt(done, len(s.evidence.Items)) {
+		now, err := evidence.Now(ctx, s.database.reader)
+		if err != nil {
+			return evidence.Kill{}, err
+		}
+		if victim := r.busiest(s, held, now); victim != nil && worthIt(done, len(s.evidence.Items)) {
 			kill, struck, err := r.freezeAndKill(ctx, s, victim)
 			if err != nil || struck {
 				return kill, err
@@ -56,7 +61,7 @@ func (r *run) freezeAndKill(ctx context.Context, s *service, victim *replica) (e
 		return evidence.Kill{}, false, err
 	}
 	own := held[victim.executorID]
-	if !anyUnderWay(own) {
+	if !slices.ContainsFunc(own, evidence.UnderWay) {
 		return evidence.Kill{}, false, victim.Thaw()
 	}
 	if err := victim.Kill(); err != nil {
@@ -84,23 +89,30 @@ func (s *service) held(ctx context.Context) (byExecutor map[string][]journal.His
 	return byExecutor, done, nil
 }
 
-// busiest is the replica with most workflows in the middle; nil when there is none.
-func (s *service) busiest(held map[string][]journal.History) *replica {
+// busiest is the replica with most workflows in the middle of their slow step; nil when there is none.
+func (r *run) busiest(s *service, held map[string][]journal.History, now time.Time) *replica {
 	var found *replica
 	most := 0
 	for _, w := range s.replicas {
-		if n := len(held[w.executorID]); n > most && anyUnderWay(held[w.executorID]) {
-			found, most = w, n
+		count := 0
+		for _, h := range held[w.executorID] {
+			if r.inTheMiddle(h, now) {
+				count++
+			}
+		}
+		if count > most {
+			found, most = w, count
 		}
 	}
 	return found
 }
 
-func anyUnderWay(histories []journal.History) bool {
-	for _, h := range histories {
-		if evidence.UnderWay(h) {
-			return true
-		}
+// inTheMiddle reports whether a workflow has been in the step after its last checkpoint for a good part of the time
+// that a slow step takes, and not yet for most of it.
+func (r *run) inTheMiddle(h journal.History, now time.Time) bool {
+	if !evidence.UnderWay(h) {
+		return false
 	}
-	return false
+	since := now.Sub(h.Checkpoints[len(h.Checkpoints)-1].CompletedAt)
+	return since > r.pace.effort/4 && since < r.pace.effort*3/4
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kesita/platform/worker/demo/evidence"
+	"github.com/kesita/platform/worker/demo/screen"
 	"github.com/kesita/platform/worker/provider"
 )
 
@@ -30,12 +31,13 @@ func (r *run) awaitSettled(ctx context.Context) error {
 	defer cancel()
 	ticker := time.NewTicker(4 * r.pace.look)
 	defer ticker.Stop()
+	note := ""
 	for {
 		done, waiting, err := r.progress(limited)
 		switch {
 		case errors.Is(context.Cause(limited), errUnsettled):
 			r.screen.Done()
-			r.screen.Line("%s: %s", errUnsettled, strings.Join(waiting, ", "))
+			r.screen.Line("%s: %s", r.screen.Paint(screen.Bad, errUnsettled.Error()), note)
 			return nil
 		case err != nil:
 			return err
@@ -43,7 +45,8 @@ func (r *run) awaitSettled(ctx context.Context) error {
 			r.screen.Done()
 			return nil
 		}
-		r.screen.Progress(done, total, strings.Join(waiting, ", "))
+		note = strings.Join(waiting, ", ")
+		r.screen.Progress(done, total, note)
 		select {
 		case <-limited.Done():
 		case <-ticker.C:

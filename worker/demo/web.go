@@ -46,17 +46,17 @@ func startWeb(ctx context.Context, library texts.Library, p pace) (*web, error) 
 }
 
 func serve(response http.ResponseWriter, request *http.Request, page texts.Document) {
+	info, err := os.Stat(page.Path)
+	if err != nil || !info.Mode().IsRegular() { // before it is opened: a pipe would wait for a writer
+		http.Error(response, "not a file", http.StatusForbidden)
+		return
+	}
 	file, err := os.Open(page.Path)
 	if err != nil {
 		http.Error(response, "cannot be read", http.StatusForbidden)
 		return
 	}
 	defer func() { _ = file.Close() }() // only read
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		http.Error(response, "not a file", http.StatusForbidden)
-		return
-	}
 	http.ServeContent(response, request, path.Base(page.Name), info.ModTime(), file)
 }
 

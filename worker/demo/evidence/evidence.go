@@ -47,8 +47,8 @@ type Item struct {
 	// Runs counts the generations of a task, or the attempts of a job, that started.
 	Runs int
 	// Published counts the revisions that a task published, or the indexed documents of a job; Parts counts the
-	// passages of a job, Doubled those that are there twice.
-	Published, Parts, Doubled int
+	// passages of a job, Doubled those that are there twice, Missing those that the job counted and that are not there.
+	Published, Parts, Doubled, Missing int
 	// Key is the idempotency key of a task.
 	Key string
 }
@@ -94,6 +94,7 @@ type Search struct {
 // Hit is one passage that was found.
 type Hit struct {
 	Document string `json:"document"`
+	Title    string `json:"title"`
 	// Snippet is the passage around the words that were found, which stand in « ».
 	Snippet string `json:"snippet"`
 }

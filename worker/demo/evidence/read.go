@@ -20,6 +20,9 @@ var takeoversSQL string
 //go:embed sql/tasks.sql
 var tasksSQL string
 
+//go:embed sql/jobs.sql
+var jobsSQL string
+
 //go:embed sql/now.sql
 var nowSQL string
 
@@ -64,6 +67,9 @@ func Tasks(ctx context.Context, db journal.Connection) ([]Item, error) {
 	return items(ctx, db, tasksSQL)
 }
 
+// Jobs are the jobs of the corpus' database.
+func Jobs(ctx context.Context, db journal.Connection) ([]Item, error) { return items(ctx, db, jobsSQL) }
+
 func items(ctx context.Context, db journal.Connection, query string) ([]Item, error) {
 	rows, err := db.Query(ctx, query)
 	if err != nil {
@@ -72,7 +78,7 @@ func items(ctx context.Context, db journal.Connection, query string) ([]Item, er
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Item, error) {
 		var i Item
 		var refused *bool
-		err := row.Scan(&i.ID, &i.State, &i.Failure, &i.Settled, &refused, &i.Runs, &i.Published, &i.Parts, &i.Doubled)
+		err := row.Scan(&i.ID, &i.State, &i.Failure, &i.Settled, &refused, &i.Runs, &i.Published, &i.Parts, &i.Doubled, &i.Missing)
 		i.Refused = refused != nil && *refused
 		return i, err
 	})

@@ -76,6 +76,9 @@ func passagesOnce(e evidence.Evidence) (string, []string) {
 			if i.Doubled > 0 {
 				faults.add("%s: %d passages of %s are there twice", s.Name, i.Doubled, i.Document)
 			}
+			if i.Missing != 0 {
+				faults.add("%s: %d passages of %s are missing", s.Name, i.Missing, i.Document)
+			}
 		}
 	}
 	if parts == 0 && anySucceeded(e) {
@@ -89,15 +92,15 @@ func nobodyElseEnded(e evidence.Evidence) (string, []string) {
 	for _, name := range e.Ended {
 		faults.add("%s ended by itself", name)
 	}
-	return "", faults
+	return fmt.Sprintf("%d ended", len(e.Ended)), faults
 }
 
 func searchFinds(e evidence.Evidence) (string, []string) {
 	var faults report
 	if len(e.Search.Hits) == 0 && anySucceeded(e) {
-		faults.add("nothing was found for %q", e.Search.Query)
+		faults.add("nothing was found for %s", e.Search.Query)
 	}
-	return fmt.Sprintf("%d hits for %q", len(e.Search.Hits), e.Search.Query), faults
+	return fmt.Sprintf("%d hits", len(e.Search.Hits)), faults
 }
 
 func anySucceeded(e evidence.Evidence) bool {

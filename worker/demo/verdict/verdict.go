@@ -8,6 +8,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/worker/demo/evidence"
@@ -39,7 +40,7 @@ func Judge(e evidence.Evidence) []Result {
 		{"nothing failed but documents that cannot be read", onlyDocumentsFailed},
 		{"every finished task published one revision", publishedOnce},
 		{"the provider executed every request once", executedOnce},
-		{"no passage is indexed twice", passagesOnce},
+		{"no passage is indexed twice or missing", passagesOnce},
 		{"no other process ended", nobodyElseEnded},
 		{"the search finds what was indexed", searchFinds},
 	}
@@ -79,6 +80,7 @@ func killedAtWork(e evidence.Evidence) (string, []string) {
 
 func revoked(e evidence.Evidence) (string, []string) {
 	var faults report
+	var longest time.Duration
 	count := 0
 	for _, s := range e.Services {
 		lost, known := s.Executor(s.Kill.ExecutorID)
@@ -93,9 +95,10 @@ func revoked(e evidence.Evidence) (string, []string) {
 			faults.add("%s was revoked before its lease had expired", s.Kill.Replica)
 		default:
 			count++
+			longest = max(longest, lost.RevokedAt.Sub(lost.ExpireAt))
 		}
 	}
-	return fmt.Sprintf("%d leases", count), faults
+	return fmt.Sprintf("%d leases, at most %.1f s after they expired", count, longest.Seconds()), faults
 }
 
 func takenOver(e evidence.Evidence) (string, []string) {

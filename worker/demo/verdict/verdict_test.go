@@ -33,7 +33,7 @@ func TestEveryRuleCanBeBroken(t *testing.T) {
 		failures    = "nothing failed but documents that cannot be read"
 		published   = "every finished task published one revision"
 		executed    = "the provider executed every request once"
-		passages    = "no passage is indexed twice"
+		passages    = "no passage is indexed twice or missing"
 		processes   = "no other process ended"
 		search      = "the search finds what was indexed"
 	)
@@ -78,6 +78,7 @@ func TestEveryRuleCanBeBroken(t *testing.T) {
 		"a finished task asked nobody":           {executed, func(e *run) { delete(e.Executions, "key-calm") }},
 		"somebody else asked the provider":       {executed, func(e *run) { e.Executions["key-other"] = provider.JournalCount{Executed: 1} }},
 		"a passage is there twice":               {passages, func(e *run) { e.Services[1].Items[0].Doubled = 1 }},
+		"a passage is missing":                   {passages, func(e *run) { e.Services[1].Items[0].Missing = 1 }},
 		"no passage is there":                    {passages, func(e *run) { e.Services[1].Items[0].Parts, e.Services[1].Items[1].Parts = 0, 0 }},
 		"another replica ended":                  {processes, func(e *run) { e.Ended = []string{"product-2"} }},
 		"nothing is found":                       {search, func(e *run) { e.Search.Hits = nil }},
