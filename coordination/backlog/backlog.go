@@ -8,9 +8,10 @@
 package backlog
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/kesita/platform/coordination/journal"
@@ -21,8 +22,8 @@ import (
 
 // Config is what a monitor needs.
 type Config struct {
-	// Observe looks at the queues.
-	Observe func(ctx context.Context, queues []string) ([]journal.Observation, error)
+	// Observe looks at the queues, and back for claims that are over already.
+	Observe func(ctx context.Context, queues []string, lookback time.Duration) ([]journal.Observation, error)
 	// Queues are the business queues that this worker serves, the SDK's internal one included; diagnostic ones not.
 	Queues []string
 	Timing timing.Timing
@@ -35,12 +36,15 @@ type Config struct {
 type Monitor struct {
 	config Config
 	loop   *service.Loop
+	// looked is when the last observation that succeeded began.
+	looked time.Time
 	states map[string]state
 }
 
 type state struct {
-	// since is when the queue last claimed something, or last could not have; zero while it is not claimable.
-	since     time.Time
+	// since is the observation from which on the queue could claim and did not; zero while it is not claimable.
+	since time.Time
+	// lastClaim is a high-water mark: recovery and deletion take claimed rows away.
 	lastClaim int64
 }
 
@@ -63,35 +67,45 @@ type Stall struct {
 	Idle        time.Duration
 }
 
-// RunOnce makes one observation and returns the queues that stall. The first of them ends the process.
+// RunOnce makes one observation and returns the queues that stall, the longest first. The first ends the process.
 func (m *Monitor) RunOnce(ctx context.Context) ([]Stall, error) {
-	observations, err := m.config.Observe(ctx, m.config.Queues)
+	now := time.Now()
+	observations, err := m.config.Observe(ctx, m.config.Queues, m.lookback(now))
 	if err != nil {
-		if !errors.Is(err, context.Canceled) {
+		if ctx.Err() == nil {
 			m.config.Log.Warn(ctx, signal.Coordination, signal.ObservationFailed, signal.Fault(err))
 		}
 		return nil, err
 	}
+	m.looked = now
 	var stalls []Stall
 	for _, o := range observations {
-		if idle := m.idle(o); idle > m.config.Timing.BacklogStall(o.Poll) {
+		if idle := m.idle(now, o); idle > m.config.Timing.BacklogStall(o.Poll) {
 			stalls = append(stalls, Stall{o, idle})
 		}
 	}
+	slices.SortStableFunc(stalls, func(a, b Stall) int { return cmp.Compare(b.Idle, a.Idle) })
 	for _, s := range stalls {
 		m.config.Trip(signal.QueueStalled, attributes(s)...)
 	}
 	return stalls, nil
 }
 
+// lookback reaches over the last observation that succeeded: a claim in between must not be missed, however long
+// observations failed. The database counts it by a clock of its own; two periods are the slack.
+func (m *Monitor) lookback(now time.Time) time.Duration {
+	slack := 2 * m.config.Timing.Monitor
+	if m.looked.IsZero() {
+		return slack
+	}
+	return now.Sub(m.looked) + slack
+}
+
 // idle is how long the queue has been claimable without a claim, as of this observation.
-func (m *Monitor) idle(o journal.Observation) time.Duration {
-	now := time.Now()
+func (m *Monitor) idle(now time.Time, o journal.Observation) time.Duration {
 	s := m.states[o.Queue]
-	claimed := o.LastClaim > s.lastClaim
-	s.lastClaim = max(s.lastClaim, o.LastClaim) // a high-water mark: recovery and deletion take rows away
-	if claimed || !o.Claimable() {
-		s.since = time.Time{}
+	if o.LastClaim > s.lastClaim || !o.Claimable() {
+		s = state{lastClaim: max(s.lastClaim, o.LastClaim)}
 	}
 	if o.Claimable() && s.since.IsZero() {
 		s.since = now

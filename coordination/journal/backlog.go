@@ -18,11 +18,12 @@ var observeSQL string
 // Observation is one look at one queue.
 type Observation struct {
 	Queue string
-	// Backlog counts rows that this application and version could claim now.
+	// Backlog counts rows that this executor could claim now, in partitions that have room.
 	Backlog int64
-	// Capacity is how many the queue-wide limits would let through; nil means that nothing limits it.
+	// Capacity is how many of them the queue-wide limits would let it claim; nil means that nothing limits it.
 	Capacity *int64
-	// LastClaim identifies the newest claim; it only ever grows while claims happen. Zero: none in ten minutes.
+	// LastClaim identifies the newest claim of this version, by any executor; it only ever grows while claims happen.
+	// Zero: none that is running, and none within the time that was asked about.
 	LastClaim int64
 	// Poll is the queue's polling interval.
 	Poll time.Duration
@@ -33,9 +34,10 @@ func (o Observation) Claimable() bool {
 	return o.Backlog > 0 && (o.Capacity == nil || *o.Capacity > 0)
 }
 
-// Observe looks at the named queues in one statement over active and recent rows (D12).
-func (j *Journal) Observe(ctx context.Context, queues []string) ([]Observation, error) {
-	rows, err := j.control.Query(ctx, observeSQL, j.executor, queues)
+// Observe looks at the named queues in one statement over active and recent rows (D12). Claims of workflows that do not
+// run any more are seen when they are younger than lookback.
+func (j *Journal) Observe(ctx context.Context, queues []string, lookback time.Duration) ([]Observation, error) {
+	rows, err := j.control.Query(ctx, observeSQL, j.executor, queues, lookback.Milliseconds())
 	if err != nil {
 		return nil, fmt.Errorf("observe queues: %w", err)
 	}
