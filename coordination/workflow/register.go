@@ -46,8 +46,14 @@ func Register[P, R any](rt Registrar, name string, fn func(ctx Context, in P) (R
 		defer h.enter(id)()
 		out, err := fn(ctx, in)
 		switch {
-		case err == nil || ctx.Err() != nil:
-			return out, err
+		case errors.Is(err, dbos.ErrConflictingWorkflowID):
+			return out, err // another run has it: this one is over, and its context must cancel nothing
+		case ctx.Err() != nil:
+			// Stopped or cancelled: whatever fn made of it is no outcome. The SDK takes a plain error for one when it
+			// comes before the SDK's own hook on this context ran.
+			return none, ctx.Err()
+		case err == nil:
+			return out, nil
 		case ofPlatform(err):
 			return none, h.park(ctx, signal.CheckpointFailed, slog.String("workflow_id", id), signal.Fault(err))
 		case ofSDK(err):

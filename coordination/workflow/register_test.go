@@ -2,6 +2,8 @@ package workflow_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -134,4 +136,32 @@ func TestAChildNeedsANamedQueue(t *testing.T) {
 	b.enqueue(t, "shop.parent", journal.InternalQueue)
 	b.observer.AwaitStatus(t, "ERROR", journal.InternalQueue)
 	require.Empty(t, b.observer.Status(t, "child"))
+}
+
+// H1: a stop is no outcome, however a workflow takes it. The SDK has a gap: it records a plain return that comes before
+// its own hook on the context ran. A crowd of hooks makes the gap wide.
+func TestAStopIsNoOutcomeHoweverAWorkflowTakesIt(t *testing.T) {
+	t.Parallel()
+	d := fixture.Copy(t)
+	b := set(t, d, fast())
+	workflow.Register(b, "shop.fails", func(ctx workflow.Context, _ string) (string, error) {
+		<-ctx.Done()
+		return "", errors.New("gave up")
+	})
+	workflow.Register(b, "shop.ends", func(ctx workflow.Context, _ string) (string, error) {
+		<-ctx.Done()
+		return "fallback", nil
+	})
+	b.launch(t)
+	const each, crowd = 10, 200_000
+	for i := range each {
+		b.enqueue(t, "shop.fails", fmt.Sprint("fails", i))
+		b.enqueue(t, "shop.ends", fmt.Sprint("ends", i))
+	}
+	harness.Await(t, "all run", func() bool { return len(b.host.Active()) == 2*each })
+	for range crowd {
+		context.AfterFunc(b.sdk, func() {})
+	}
+	b.close()
+	require.Equal(t, fmt.Sprint(2*each), b.observer.Text(t, `select count(*) from dbos.workflow_status where status = 'PENDING'`))
 }
