@@ -173,3 +173,19 @@ func TestARunningWorkerSurvivesAMigration(t *testing.T) {
 	}
 	require.NoError(t, rt.Shutdown(t.Context()))
 }
+
+// K1: a function is open to everybody when it is made; none may stay so, and none that runs as the owner may look up
+// names where its caller wants.
+func TestTheOwnersFunctionsAreClosedAndPinned(t *testing.T) {
+	t.Parallel()
+	d := fixture.Copy(t)
+	owner := d.Connect(t, d.OwnerURL)
+	const functions = `select coalesce(string_agg(p.oid::regprocedure::text, '; '), '') from pg_proc p
+		where p.pronamespace = 'workflow_coordination'::regnamespace and `
+	require.Empty(t, scan[string](t, owner, functions+`has_function_privilege('public', p.oid, 'EXECUTE')`))
+	require.Empty(t, scan[string](t, owner, functions+`not coalesce(p.proconfig @> array['search_path=pg_catalog, pg_temp'], false)`))
+	require.Empty(t, scan[string](t, owner, functions+`p.proowner <> $1::regrole`, d.Owner.Name))
+	require.Empty(t, scan[string](t, owner, `select coalesce(string_agg(c.oid::regclass::text, '; '), '') from pg_class c
+		where c.relnamespace in ('workflow_coordination'::regnamespace, 'dbos'::regnamespace, 'shop'::regnamespace)
+		and c.relkind in ('r', 'p', 'v') and has_table_privilege('public', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')`))
+}
