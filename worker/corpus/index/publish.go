@@ -15,8 +15,9 @@ import (
 )
 
 // batchBytes is how much text one transaction writes at most, give or take one passage. To make and index the search
-// words of 64 MiB takes some 20 s (measured, PostgreSQL 15), 1 MiB a third of a second: far from the bound of a guarded transaction.
-const batchBytes = 1 << 20
+// words of 64 MiB takes some 20 s (measured, PostgreSQL 15, machine at rest), a batch a tenth of a second: far from the
+// bound of a guarded transaction, also with a tenth of the production timing, or on a machine that is ten times slower.
+const batchBytes = 1 << 18
 
 // Document is what is published.
 type Document struct {
