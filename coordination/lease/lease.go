@@ -184,12 +184,15 @@ func (l *Lease) isLost() bool {
 
 // Check asks the database whether the lease is valid (K5) and returns how much of it is left. It never answers from
 // memory: after a suspended machine a local deadline would say yes. The error is fault.Fenced when the lease is over
-// and anything else when nobody can tell. Bounded by Timing.LeaseCheck.
+// and one that heals (fault.Heals) when nobody can tell. Bounded by Timing.LeaseCheck.
 func (l *Lease) Check(ctx context.Context) (left time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, l.config.Timing.LeaseCheck)
+	limited, cancel := context.WithTimeout(ctx, l.config.Timing.LeaseCheck)
 	defer cancel()
 	var milliseconds int64
-	if err := l.config.Control.QueryRow(ctx, checkSQL, l.config.Owner.ExecutorID).Scan(&milliseconds); err != nil {
+	if err := l.config.Control.QueryRow(limited, checkSQL, l.config.Owner.ExecutorID).Scan(&milliseconds); err != nil {
+		if ctx.Err() == nil && limited.Err() != nil {
+			err = &fault.ConnectionError{Err: err} // no answer in time, whoever was slow: a caller must not take it for its own failure
+		}
 		return 0, fmt.Errorf("check lease: %w", err)
 	}
 	return time.Duration(milliseconds) * time.Millisecond, nil
