@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kesita/platform/coordination"
+	"github.com/kesita/platform/coordination/boot"
 	"github.com/kesita/platform/coordination/guard"
 	"github.com/kesita/platform/coordination/signal"
 	"github.com/kesita/platform/coordination/workflow"
@@ -37,10 +38,13 @@ type replica struct {
 	stopped  error
 }
 
-// config is a worker of the database in a tenth of production's timing.
+// pace is a fifth of production: a watchdog of 9 s leaves a busy machine room.
+func pace() coordination.Timing { return coordination.ProductionTiming().Scale(0.2) }
+
+// config is a worker of the database.
 func config(d *fixture.Database) coordination.Config {
 	return coordination.Config{
-		Application: fixture.Application, Version: fixture.Version, DatabaseURL: d.WorkerURL, Timing: fixture.Timing(), Environ: []string{},
+		Application: fixture.Application, Version: fixture.Version, DatabaseURL: d.WorkerURL, Timing: pace(), Environ: []string{},
 	}
 }
 
@@ -56,14 +60,30 @@ func openIn(ctx context.Context, t *testing.T, c coordination.Config) *replica {
 	r.exit.Store(-1)
 	c.Logger = signal.JSON(r.log, slog.LevelInfo)
 	c.Exit = func(code int) { r.exit.Store(int64(code)) }
+	r.Runtime = attempt(ctx, t, c)
 	var err error
-	r.Runtime, err = coordination.Open(ctx, c)
-	require.NoError(t, err)
 	r.pool, err = r.ConfigurePool(ctx, c.DatabaseURL, 4)
 	require.NoError(t, err)
 	require.NoError(t, r.AddQueue(coordination.Queue{Name: orders, Concurrency: 4}))
-	t.Cleanup(func() { _ = r.stop(context.Background()) })
+	t.Cleanup(func() {
+		_ = r.stop(context.Background())
+		if t.Failed() {
+			t.Log(r.log.text())
+		}
+	})
 	return r
+}
+
+// attempt opens as an application does: what waiting can heal is tried again.
+func attempt(ctx context.Context, t *testing.T, c coordination.Config) *coordination.Runtime {
+	t.Helper()
+	for {
+		r, err := coordination.Open(ctx, c)
+		if err == nil {
+			return r
+		}
+		require.True(t, boot.Judge(err).Retry, err)
+	}
 }
 
 // launch opens, registers and launches.

@@ -137,7 +137,7 @@ func start(ctx context.Context, c coordination.Config) error {
 func TestAllFaultsOfAConfigurationComeAtOnce(t *testing.T) {
 	t.Parallel()
 	c := coordination.Config{
-		Application: "Kesita Shop", Version: "", DatabaseURL: "postgres://worker:Pl4nted@db.example:notaport/shop", Timing: fixture.Timing(),
+		Application: "Kesita Shop", Version: "", DatabaseURL: "postgres://worker:Pl4nted@db.example:notaport/shop", Timing: pace(),
 		Environ: []string{
 			"DBOS__VMID=a", "DBOS__APPVERSION=b", "DBOS__CLOUD=true", "DBOS_CONDUCTOR_KEY=secretkey", "DBOS_CONDUCTOR_URL=wss://x",
 			"DBOS__APPID=", "PATH=/bin",

@@ -84,7 +84,7 @@ func TestALongOutageEndsTheProcessOnTime(t *testing.T) {
 			o.Await(t, "1", `select count(*) from dbos.operation_outputs where workflow_uuid = 'a'`)
 			hurt(network)
 			close(opened)
-			began, timing := time.Now(), fixture.Timing()
+			began, timing := time.Now(), pace()
 			<-r.Verdict()
 			require.Less(t, time.Since(began), timing.Watchdog+2*timing.WatchdogTick+time.Second)
 			require.Equal(t, boot.ExitRestart, r.awaitExit(t))

@@ -23,7 +23,7 @@ func TestAStopThatIsNotCleanLeavesTheLeaseToExpire(t *testing.T) {
 	r := launch(t, config(d), gated(opened, true))
 	harness.Submit(t, d, orders, "shop.order", "a")
 	o.AwaitOrder(t, "running/a")
-	budget := fixture.Timing().Shutdown
+	budget := pace().Shutdown
 
 	stopped := make(chan error, 1)
 	began := time.Now()
@@ -34,7 +34,7 @@ func TestAStopThatIsNotCleanLeavesTheLeaseToExpire(t *testing.T) {
 	err := <-stopped
 	require.ErrorIs(t, err, coordination.ErrNotClean)
 	require.Less(t, time.Since(began), budget+time.Second)
-	require.Greater(t, time.Since(began), fixture.Timing().Renew, "long enough for a renewal that must not come")
+	require.Greater(t, time.Since(began), pace().Renew, "long enough for a renewal that must not come")
 	require.Equal(t, last, o.Text(t, beats, r.ExecutorID()))
 	require.Equal(t, "active", o.Lease(t, r.id()))
 	require.Equal(t, 1, r.log.count(signal.Shutdown, signal.StageTimedOut))
@@ -92,6 +92,6 @@ func TestACallersShorterBudgetBoundsTheStop(t *testing.T) {
 	o.AwaitOrder(t, "running/a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	within(t, fixture.Timing().Shutdown/2, func() { require.ErrorIs(t, r.stop(ctx), coordination.ErrNotClean) })
+	within(t, pace().Shutdown/2, func() { require.ErrorIs(t, r.stop(ctx), coordination.ErrNotClean) })
 	close(opened)
 }
