@@ -75,3 +75,55 @@ begin insert into public.written values (session_user, current_setting('kesita.e
 	require.Equal(t, heir+"/0", o.Order(t, "shipped/a"))
 	second.MustStopCleanly(t)
 }
+
+// D8, D9: a step that ignores its cancellation ends its process by force, nothing of it is checkpointed, and the peer
+// starts it again.
+func TestAStepThatIgnoresItsBudgetEndsItsProcess(t *testing.T) {
+	t.Parallel()
+	d := fixture.Copy(t)
+	o := harness.Watch(t, d)
+	first := harness.Start(t, harness.Environment(d))
+	lost := first.AwaitReady(t)
+	harness.Submit(t, d, "orders", "shop.stubborn", "a")
+	o.AwaitOrder(t, "run/a/stubborn")
+	require.Equal(t, boot.ExitRestart, first.ExitCode(t))
+	line, logged := first.Find("executor_watchdog", "step_over_budget")
+	require.True(t, logged)
+	require.Equal(t, lost, line.ExecutorID)
+	require.Equal(t, "a", line.WorkflowID)
+	require.Equal(t, "PENDING", o.Status(t, "a"))
+	require.Equal(t, "0", o.Steps(t, "a"))
+	require.Equal(t, "active", o.Lease(t, lost))
+
+	o.Open(t, "a")
+	second := harness.Start(t, harness.Environment(d))
+	heir := second.AwaitReady(t)
+	o.AwaitStatus(t, "SUCCESS", "a")
+	require.Equal(t, heir+"/2", o.Order(t, "run/a/stubborn"))
+	second.MustStopCleanly(t)
+}
+
+// T3, K7, D8: children and durable waits outlive the worker that started them. The peer enqueues no child twice.
+func TestChildrenAndDurableWaitsOutliveTheirWorker(t *testing.T) {
+	t.Parallel()
+	d := fixture.Copy(t)
+	o := harness.Watch(t, d)
+	first := harness.Start(t, harness.Environment(d))
+	first.AwaitReady(t)
+	harness.Submit(t, d, "orders", "shop.parent", "p")
+	harness.Submit(t, d, "orders", "shop.sleep", "s")
+	o.AwaitOrder(t, "run/p/child/ship")
+	o.AwaitStatus(t, "SUCCESS", "p")
+	o.Await(t, "1", `select count(*) from dbos.operation_outputs where workflow_uuid = 's' and function_name = 'DBOS.sleep'`)
+	first.Kill(t)
+
+	second := harness.Start(t, harness.Environment(d))
+	heir := second.AwaitReady(t)
+	o.Open(t, "p/child")
+	o.AwaitStatus(t, "SUCCESS", "p/child")
+	o.AwaitStatus(t, "SUCCESS", "s")
+	require.Equal(t, heir+"/0", o.Order(t, "shipped/p/child"))
+	require.Equal(t, "1", o.Text(t, `select count(*) from dbos.workflow_status where workflow_uuid = 'p/child' and queue_name = 'children'`))
+	require.NotEmpty(t, o.Order(t, "woke/s"))
+	second.MustStopCleanly(t)
+}
