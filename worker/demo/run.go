@@ -62,11 +62,14 @@ func Run(ctx context.Context, options Options) int {
 	defer release()
 	r := &run{options: options, screen: screen.New(out, options.Environ), began: time.Now(), services: services()}
 	code, err := r.run(ctx)
-	if err != nil {
-		r.screen.Done()
+	r.screen.Done()
+	if err != nil && code != ExitInterrupted {
 		r.screen.Raw(r.screen.Paint(screen.Bad, "kesita demo: ") + err.Error())
 	}
 	r.clean(code)
+	if code == ExitInterrupted { // only now is it true
+		r.screen.Raw(r.screen.Paint(screen.Bad, "kesita demo: ") + err.Error())
+	}
 	return code
 }
 
