@@ -27,7 +27,12 @@ type line struct {
 	Output string   `short:"o" enum:"text,json" default:"text" help:"text for people, json for scripts: one document on standard output."`
 
 	Migrate migrateCommand `cmd:"" help:"Bring a service's database to the current shape. The login is the owner's."`
-	Task    struct {
+	Corpus  struct {
+		Add    corpusAddCommand    `cmd:"" help:"Index files, folders or web pages, one job a source."`
+		Status corpusStatusCommand `cmd:"" help:"Show a job and the documents that it refused."`
+		Search corpusSearchCommand `cmd:"" help:"Search the indexed text."`
+	} `cmd:"" help:"Work of the corpus service."`
+	Task struct {
 		Submit taskSubmitCommand `cmd:"" help:"Submit a document to be summarised."`
 		Status taskStatusCommand `cmd:"" help:"Show a task and, when it is done, its summary."`
 	} `cmd:"" help:"Work of the product service."`

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kesita/platform/coordination/boot"
 	"github.com/kesita/platform/worker/command"
+	"github.com/kesita/platform/worker/corpus"
 	"github.com/kesita/platform/worker/product"
 )
 
@@ -94,6 +95,47 @@ func TestTask(t *testing.T) {
 		require.Equal(t, 130, <-code)
 		require.Equal(t, "kesita: interrupted\n", stderr.String())
 		require.Equal(t, 1, idle.count(t, `select count(*) from product.task where state = 'queued'`))
+	})
+}
+
+// The main job of the corpus through the command line: add, wait, look, search.
+func TestCorpus(t *testing.T) {
+	t.Parallel()
+	p := migrated(t, "corpus")
+	p.work(t, corpus.Service())
+	folder := filepath.Join(t.TempDir(), "documents")
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "empty"), 0o700))
+	for name, content := range map[string]string{"harbour.txt": text, "tower.md": "# Tower\n\nThe wind is measured here.", "noise.bin": "\x00\x01\x02\xff"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+	}
+
+	document := ok(t, p.as("api"), "", "corpus", "add", "--wait", "-o", "json", folder)
+	golden(t, "corpus-add.json", document)
+	var added struct {
+		Jobs []struct {
+			ID string `json:"job_id"`
+		} `json:"jobs"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(document), &added))
+	golden(t, "corpus-status.json", ok(t, p.as("reader"), "", "corpus", "status", "-o", "json", added.Jobs[0].ID))
+	golden(t, "corpus-status.txt", ok(t, p.as("reader"), "", "corpus", "status", "--wait", added.Jobs[0].ID))
+	golden(t, "corpus-search.json", ok(t, p.as("reader"), "", "corpus", "search", "-o", "json", "--limit", "1", "wind", "tower"))
+	golden(t, "corpus-search.txt", ok(t, p.as("reader"), "", "corpus", "search", "wind"))
+	require.Equal(t, "nothing found\n", ok(t, p.as("reader"), "", "corpus", "search", "zeppelin"))
+
+	t.Run("AFailedJobIsAFailedCommand", func(t *testing.T) {
+		t.Parallel()
+		a := call(t, p.as("api"), "", "corpus", "add", "--wait", filepath.Join(folder, "harbour.txt"), filepath.Join(folder, "empty"))
+		require.Equal(t, 1, a.code)
+		require.Regexp(t, `^kesita: corpus job [0-9a-f-]{36}: failed: empty_source\n$`, a.stderr)
+		require.Contains(t, a.stdout, "1: 0 indexed, 1 unchanged")
+	})
+
+	t.Run("AllSourcesAreAddedOrNone", func(t *testing.T) {
+		t.Parallel()
+		a := call(t, p.as("api"), "", "corpus", "add", "/none/of/these", "ftp://x/y\x00")
+		require.Equal(t, boot.ExitUsage, a.code)
+		require.Zero(t, p.count(t, `select count(*) from corpus.job where source = '/none/of/these'`))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kesita/platform/coordination/boot"
 	"github.com/kesita/platform/coordination/timing"
 	"github.com/kesita/platform/worker/app"
+	"github.com/kesita/platform/worker/corpus"
 	"github.com/kesita/platform/worker/product"
 	"github.com/kesita/platform/worker/settings"
 )
@@ -26,8 +27,12 @@ type target struct {
 
 // targets are the services that the command line knows.
 func targets() []target {
-	return []target{{"product", product.Service()}}
+	return []target{productTarget(), corpusTarget()}
 }
+
+func productTarget() target { return target{"product", product.Service()} }
+
+func corpusTarget() target { return target{"corpus", corpus.Service()} }
 
 // variable is the environment variable of the service's own database URL.
 func (t target) variable() string { return strings.ToUpper(t.name) + "_DATABASE_URL" }

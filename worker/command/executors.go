@@ -73,7 +73,7 @@ func (c executorsCommand) all(s *session) ([]string, error) {
 	if len(urls) > 0 {
 		return urls, errors.Join(faults...)
 	}
-	url, err := c.of(s, targets()[0])
+	url, err := c.of(s, productTarget())
 	return []string{url}, err
 }
 

@@ -13,7 +13,7 @@ import (
 // Every fault is one line that says what and why, and a hint where one is known; the status says what kind it is.
 func TestFaultsAreOneLineAndAStatus(t *testing.T) {
 	t.Parallel()
-	p, bare := migrated(t, "product"), empty(t)
+	p, corpus, bare := migrated(t, "product"), migrated(t, "corpus"), empty(t)
 	server := localpgtest.Shared(t)
 	submit := []string{"task", "submit", "--tenant", "a", "-"}
 	for name, c := range map[string]struct {
@@ -24,6 +24,12 @@ func TestFaultsAreOneLineAndAStatus(t *testing.T) {
 		says    string
 		hint    string
 	}{
+		"CorpusJobUnknown":  {environ: corpus.as("reader"), args: []string{"corpus", "status", "x"}, code: boot.ExitUsage, says: "job is unknown: x"},
+		"CorpusOfProduct":   {environ: p.as("api"), args: []string{"corpus", "search", "wind"}, code: boot.ExitSchema, says: "search corpus: ", hint: "run the migration"},
+		"CorpusSearchEmpty": {environ: corpus.as("reader"), args: []string{"corpus", "search", "the"}, code: boot.ExitUsage, says: "no word in the query can be searched for"},
+		"CorpusSourceWithPassword": {
+			environ: corpus.as("api"), args: []string{"corpus", "add", "http://u:" + password + "@h/x"}, code: boot.ExitUsage, says: "credentials in the URL of a source",
+		},
 		"DatabaseMissing": {
 			environ: []string{"DATABASE_URL=" + server.URL(p.name+"_api", password, "nowhere")}, stdin: text, args: submit,
 			code: boot.ExitConfiguration, says: "submit task: failed to connect", hint: "create the database",
@@ -77,7 +83,7 @@ func TestFaultsAreOneLineAndAStatus(t *testing.T) {
 
 func TestEveryCommandExplainsItself(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "migrate", "task", "task submit", "task status", "executors", "demo", "version"} {
+	for _, name := range []string{"", "migrate", "corpus", "corpus add", "corpus status", "corpus search", "task", "task submit", "task status", "executors", "demo", "version"} {
 		require.Contains(t, ok(t, nil, "", append(strings.Fields(name), "--help")...), "Usage: kesita "+name)
 	}
 }

@@ -88,6 +88,8 @@ func normal(text string) string {
 	text = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`).ReplaceAllString(text, "2026-01-02T03:04:05Z")
 	text = regexp.MustCompile(`"heartbeat_age_ms": \d+`).ReplaceAllString(text, `"heartbeat_age_ms": 1234`)
 	text = regexp.MustCompile(`\b\d+s ago`).ReplaceAllString(text, "1s ago")
+	text = regexp.MustCompile(`"rank": [0-9.e-]+`).ReplaceAllString(text, `"rank": 0.5`)
+	text = regexp.MustCompile(`(/[\w.-]+)+/documents`).ReplaceAllString(text, "/documents")
 	return regexp.MustCompile(`\bin \d+s`).ReplaceAllString(text, "in 74s")
 }
 

@@ -57,7 +57,7 @@ func (c taskSubmitCommand) Run(ctx context.Context, s *session) error {
 	if err != nil {
 		return refused(what, err)
 	}
-	url, err := c.of(s, targets()[0])
+	url, err := c.of(s, productTarget())
 	if err != nil {
 		return failure{what: what, err: err}
 	}
@@ -110,7 +110,7 @@ func (c taskSubmitCommand) request(s *session) (submission.Request, error) {
 // Run implements kong's command.
 func (c taskStatusCommand) Run(ctx context.Context, s *session) error {
 	const what = "show task"
-	url, err := c.of(s, targets()[0])
+	url, err := c.of(s, productTarget())
 	if err != nil {
 		return failure{what: what, err: err}
 	}
