@@ -61,7 +61,7 @@ var removeProbeSQL string
 // Apply creates or updates the coordination functions that touch the journal. The migrator calls it after
 // schema.Apply, in the same transaction, when the SDK has created its catalog.
 func Apply(ctx context.Context, tx pgx.Tx) error {
-	for _, source := range []string{journalSQL, backlogFunctionsSQL, quarantineFunctionsSQL, retentionFunctionsSQL} {
+	for _, source := range Source() {
 		if _, err := tx.Exec(ctx, source); err != nil {
 			return fmt.Errorf("apply journal functions: %w", err)
 		}

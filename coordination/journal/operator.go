@@ -3,7 +3,9 @@ package journal
 import (
 	"context"
 	_ "embed" // the queries
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -23,6 +25,21 @@ var operatorGrantSQL string
 //go:embed sql/operator_unpark.sql
 var operatorUnparkSQL string
 
+//go:embed sql/operator_bury.sql
+var operatorBurySQL string
+
+//go:embed sql/operator_login.sql
+var operatorLoginSQL string
+
+//go:embed sql/operator_list.sql
+var operatorListSQL string
+
+// ErrNotOwner says that the login may not act as the owner of the database. Match with errors.Is.
+var ErrNotOwner = errors.New("login is not the owner of this database")
+
+// ErrMixedWork says that an unregistered executor is named by work of several applications or versions, or of none.
+var ErrMixedWork = errors.New("work of several applications or versions names this executor")
+
 // Operator is what a person may do to one executor or one workflow. Every function needs the owner's login: workers
 // cannot call them. None has a bulk form (K10).
 type Operator struct {
@@ -31,6 +48,20 @@ type Operator struct {
 
 // NewOperator returns an operator on a connection of the database's owner.
 func NewOperator(db Connection) Operator { return Operator{db: db} }
+
+// CheckOwner returns ErrNotOwner, with both names, unless the login owns the database's coordination or may act as
+// the role that does.
+func CheckOwner(ctx context.Context, db Connection) error {
+	var login, owner string
+	var is bool
+	if err := db.QueryRow(ctx, operatorLoginSQL).Scan(&login, &owner, &is); err != nil {
+		return fmt.Errorf("check login: %w", err)
+	}
+	if !is {
+		return fmt.Errorf("%w: it is %s, the owner is %s", ErrNotOwner, login, owner)
+	}
+	return nil
+}
 
 // Expire ends an executor's lease: expired when it is over now, ended when it was over before, live when it is in use
 // and force was not given, unknown when there is no such executor. A live executor's next write is refused.
@@ -41,9 +72,25 @@ func (o Operator) Expire(ctx context.Context, executor uuid.UUID, force bool) (s
 	return state, nil
 }
 
+// Bury writes the tombstone of an executor that the registry does not know, from the pending workflows that name it,
+// and returns how many there are. The next scan recovers them. 0: nothing names it, nothing was written.
+func (o Operator) Bury(ctx context.Context, executor uuid.UUID) (workflows int64, err error) {
+	if err := o.db.QueryRow(ctx, operatorBurySQL, executor).Scan(&workflows); err != nil {
+		return 0, fmt.Errorf("bury executor: %w", err)
+	}
+	if workflows < 0 {
+		return 0, fmt.Errorf("bury executor: %w", ErrMixedWork)
+	}
+	return workflows, nil
+}
+
 // Recover revokes an executor whose lease is over and moves its work, as a scan would.
 func (o Operator) Recover(ctx context.Context, executor uuid.UUID) (Recovery, error) {
-	return scanRecovery(o.db.QueryRow(ctx, operatorMoveSQL, executor, MaxAttempts, ClaimCeiling))
+	r, err := scanRecovery(o.db.QueryRow(ctx, operatorMoveSQL, executor, MaxAttempts, ClaimCeiling))
+	if err != nil {
+		return Recovery{}, fmt.Errorf("recover executor %s: %w", executor, err)
+	}
+	return r, nil
 }
 
 // Retry puts a quarantined workflow back into its queue with all its attempts: the protection is reset (P3). False:
@@ -69,4 +116,32 @@ func (o Operator) Unpark(ctx context.Context, workflowID string) (done bool, err
 		return false, fmt.Errorf("unpark workflow: %w", err)
 	}
 	return done, nil
+}
+
+// Waits is a workflow that waits for an operator or, when it is held, for its turn.
+type Waits struct {
+	// Kind is quarantined, parked or held.
+	Kind       string `json:"kind"`
+	WorkflowID string `json:"workflow_id"`
+	Name       string `json:"name"`
+	Queue      string `json:"queue"`
+	Attempts   int64  `json:"attempts"`
+	// Reason is attempts_exhausted, claim_ceiling, unknown_workflow or lost_workers.
+	Reason string `json:"reason"`
+	// ExecutorID is who was lost with it, or who parked it.
+	ExecutorID string    `json:"executor_id"`
+	Since      time.Time `json:"since"`
+	// SettledAt is when the business state of a quarantined workflow was settled as failed.
+	SettledAt      *time.Time `json:"settled_at"`
+	SettleFailures int64      `json:"settle_failures"`
+}
+
+// Waiters lists at most limit of the quarantined, parked and held workflows, the longest first. Reading is not
+// guarded: any login that may read will do.
+func Waiters(ctx context.Context, db Connection, limit int) ([]Waits, error) {
+	list, err := rows[Waits](ctx, db, operatorListSQL, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list quarantine: %w", err)
+	}
+	return list, nil
 }

@@ -73,3 +73,6 @@ func ListWorker(ctx context.Context, tx pgx.Tx, login string) error {
 	}
 	return nil
 }
+
+// Source is the SQL that Apply executes.
+func Source() string { return coordinationSQL }

@@ -145,6 +145,14 @@ func Production() Timing {
 	}
 }
 
+// OfLease is the profile of an executor, told by its lease: profiles are scaled as a whole. Production for a lease of 0.
+func OfLease(lease time.Duration) Timing {
+	if lease == 0 {
+		return Production()
+	}
+	return Production().Scale(float64(lease) / float64(Production().Lease))
+}
+
 // Scale returns the profile with every duration multiplied by factor. Ratios, and with them safety, are kept; only
 // the rounding to whole microseconds differs.
 func (t Timing) Scale(factor float64) Timing {

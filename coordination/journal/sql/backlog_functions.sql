@@ -13,7 +13,7 @@
 create or replace function workflow_coordination.observe_queues(p_executor uuid, p_queues text[], p_lookback_ms bigint)
 returns table (queue_name text, backlog bigint, capacity bigint, last_claim_ms bigint, poll_ms bigint)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set jit = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set max_parallel_workers_per_gather = 0 set jit = off as $$
 #variable_conflict use_column
 declare
     own workflow_coordination.executor;

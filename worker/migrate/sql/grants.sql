@@ -26,7 +26,7 @@ select format('grant execute on function %s to %I', f.oid::regprocedure::text, l
   from login l, lateral (
     select p.oid from pg_proc p
      where p.pronamespace = 'workflow_coordination'::regnamespace
-       and (p.proname in ('journal_catalog', 'identity', 'faults', 'probe_queue')
+       and (p.proname in ('journal_catalog', 'identity', 'faults', 'probe_queue', 'open_transactions')
             or l.kind = 'worker' and p.proname in ('register_executor', 'renew_executor', 'release_executor', 'check_lease',
                 'end_sessions', 'verify_guards', 'install_journal_guards', 'recovery_candidates', 'locked_candidates',
                 'recover_executor', 'remove_probe', 'release_suspect', 'own_claims', 'return_claim', 'observe_queues',
