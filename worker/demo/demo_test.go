@@ -79,8 +79,7 @@ func begin(t *testing.T, environ ...string) *demonstration {
 func (d *demonstration) end(t *testing.T) int {
 	t.Helper()
 	err := d.command.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
+	if _, exited := errors.AsType[*exec.ExitError](err); !exited {
 		require.NoError(t, err)
 	}
 	for _, match := range regexp.MustCompile(`pid (\d+)`).FindAllStringSubmatch(d.stderr.String()+d.stdout.String(), -1) {

@@ -97,8 +97,7 @@ func notLetter(r rune) bool { return !unicode.IsLetter(r) }
 
 // reason leaves out the path, which is named already.
 func reason(err error) string {
-	var path *os.PathError
-	if errors.As(err, &path) {
+	if path, is := errors.AsType[*os.PathError](err); is {
 		return path.Err.Error()
 	}
 	return err.Error()

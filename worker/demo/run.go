@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kesita/platform/coordination/boot"
-	"github.com/kesita/platform/worker/demo/evidence"
 	"github.com/kesita/platform/worker/demo/fleet"
 	"github.com/kesita/platform/worker/demo/screen"
 	"github.com/kesita/platform/worker/demo/texts"
@@ -47,7 +46,6 @@ type run struct {
 	provider    *fleet.Process
 	providerURL string
 	processes   crew
-	search      evidence.Search
 }
 
 // Run runs the demo and returns the exit status: boot.ExitClean when every rule held, ExitBroken when one did not,

@@ -138,7 +138,7 @@ func wrapped(text string) []string {
 	const width = 100
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && utf8.RuneCountInString(line)+utf8.RuneCountInString(word) >= width {
 			lines = append(lines, line)
 			line = ""

@@ -151,8 +151,7 @@ func (l *Library) Readable() []Document {
 
 // reason drops the path from an error, which the caller names better.
 func reason(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, is := errors.AsType[*fs.PathError](err); is {
 		return path.Err
 	}
 	return err
