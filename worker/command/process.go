@@ -3,10 +3,9 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/kesita/platform/worker/app"
-	"github.com/kesita/platform/worker/corpus"
-	"github.com/kesita/platform/worker/product"
 	"github.com/kesita/platform/worker/provider"
 )
 
@@ -19,11 +18,11 @@ type workerCommand struct {
 // Run implements kong's command.
 func (c workerCommand) Run(ctx context.Context, s *session) error {
 	name, rest := c.Arguments[0], c.Arguments[1:]
-	service, known := map[string]app.Service{"product": product.Service(), "corpus": corpus.Service()}[name]
-	if !known {
+	i := slices.IndexFunc(targets(), func(t target) bool { return t.name == name })
+	if i < 0 {
 		return refused("worker", fmt.Errorf("no service %q", printable(name)))
 	}
-	return exitStatus(app.Main(ctx, service, rest, s.entries(), s.out, s.err))
+	return exitStatus(app.Main(ctx, targets()[i].service, rest, s.entries(), s.out, s.err))
 }
 
 // providerCommand runs the summary provider.
