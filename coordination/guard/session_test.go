@@ -100,15 +100,16 @@ func TestSession(t *testing.T) {
 		require.Equal(t, "KF002", state(write(t, tx)))
 	})
 
-	t.Run("AnIdentityInTheConnectionStringDoesNotWin", func(t *testing.T) {
-		for _, parameter := range []string{"kesita.executor_id=" + uuid.NewString(), "options=-c%20kesita.executor_id%3Dother"} {
-			pool, err := guard.Open(t.Context(), parse(t, d.WorkerURL), guard.Identity{ExecutorID: valid, Timing: fixture.Timing()}, d.WorkerURL+"&"+parameter, 1)
+	for _, parameter := range []string{"kesita.executor_id=" + uuid.NewString(), "options=-c%20kesita.executor_id%3Dother"} {
+		t.Run("AnIdentityInTheConnectionStringDoesNotWin/"+parameter, func(t *testing.T) {
+			id := guard.Identity{ExecutorID: valid, Timing: fixture.Timing()}
+			pool, err := guard.Open(t.Context(), parse(t, d.WorkerURL), id, d.WorkerURL+"&"+parameter, 1)
 			require.NoError(t, err)
 			defer pool.Close()
 			_, err = pool.Exec(t.Context(), `update shop.orders set amount = 1 where false`)
 			require.NoError(t, err)
-		}
-	})
+		})
+	}
 }
 
 func execute(t *testing.T, conn *pgx.Conn, statements ...string) {

@@ -19,8 +19,7 @@ const lease = 600_000 // milliseconds; longer than any test
 func TestMain(m *testing.M) { os.Exit(localpgtest.Main(m, func() error { return goleak.Find() })) }
 
 func state(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, is := errors.AsType[*pgconn.PgError](err); is {
 		return pg.Code
 	}
 	return ""
