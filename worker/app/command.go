@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func Main(ctx context.Context, service Service, args, environ []string, stdout, 
 	askHealth := flags.Bool("health", false, "")
 	showVersion := flags.Bool("version", false, "")
 	switch err := flags.Parse(args); {
-	case err == flag.ErrHelp:
+	case errors.Is(err, flag.ErrHelp):
 		return boot.ExitClean
 	case err != nil:
 		return boot.ExitUsage
@@ -90,7 +91,7 @@ func runMigration(ctx context.Context, service Service, args, environ []string, 
 	flags.StringVar(&logins.API, "api-login", service.Schema+"_api", "login of the API")
 	flags.StringVar(&logins.Reader, "reader-login", service.Schema+"_reader", "login of those who only look")
 	switch err := flags.Parse(args); {
-	case err == flag.ErrHelp:
+	case errors.Is(err, flag.ErrHelp):
 		return boot.ExitClean
 	case err != nil || flags.NArg() > 0:
 		return boot.ExitUsage

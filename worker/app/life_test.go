@@ -26,13 +26,13 @@ func TestAWorkerWorksUntilItIsTold(t *testing.T) {
 
 	p.submit(t, "2026-0001")
 	require.Eventually(t, func() bool {
-		return p.text(t, `select coalesce(max(invoice), '') from invoices.reminder`) == "2026-0001"
+		return p.text(t, `select status from dbos.workflow_status where workflow_uuid = 'remind/2026-0001'`) == "SUCCESS"
 	}, patience, poll)
+	require.Equal(t, "2026-0001", p.text(t, `select invoice from invoices.reminder`))
 
 	worker.signal(t, syscall.SIGTERM)
 	require.Equal(t, boot.ExitClean, worker.wait(t).code)
 	require.Equal(t, "released", p.text(t, `select state from workflow_coordination.executor`))
-	require.Equal(t, "SUCCESS", p.text(t, `select status from dbos.workflow_status where workflow_uuid = 'remind/2026-0001'`))
 }
 
 // An interrupt from a terminal is an orderly stop too.

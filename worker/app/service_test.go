@@ -109,7 +109,7 @@ func TestAServiceAddsToReadiness(t *testing.T) {
 	require.Eventually(t, func() bool { return ready(t, at) == `{"status":"ready"}` }, patience, poll)
 	address <- at
 	w.stop()
-	require.Equal(t, `{"status":"not ready","failing":[{"check":"launch","reason":"not_ready"}]}`, receive(t, last))
+	require.JSONEq(t, `{"status":"not ready","failing":[{"check":"launch","reason":"not_ready"}]}`, receive(t, last))
 	require.Equal(t, boot.ExitClean, receive(t, w.code))
 }
 

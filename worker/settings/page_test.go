@@ -36,9 +36,7 @@ func TestTheConfigurationPageIsCurrent(t *testing.T) {
 
 func TestEveryVariableIsDescribed(t *testing.T) {
 	t.Parallel()
-	of := reflect.TypeFor[settings.Settings]()
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range reflect.TypeFor[settings.Settings]().Fields() {
 		t.Run(field.Name, func(t *testing.T) {
 			t.Parallel()
 			require.Regexp(t, `^[A-Z]+(_[A-Z]+)*$`, field.Tag.Get("env"))
