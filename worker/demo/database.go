@@ -74,12 +74,12 @@ func (d *database) close() {
 func (r *run) startDatabases(ctx context.Context) error {
 	var err error
 	r.server, err = localpg.Start(ctx, localpg.Options{
-		Progress: func(step string) { r.screen.Progress(0, 1, step) },
+		Progress: func(step string) { r.screen.Progress(0, 0, step) },
 	})
-	r.screen.Done()
 	if err != nil {
 		return err
 	}
+	r.screen.Progress(0, 0, "making and migrating the databases")
 	group, ctx := errgroup.WithContext(ctx)
 	for _, s := range r.services {
 		s.database = newDatabase(r.server, s.service.Schema)

@@ -112,6 +112,8 @@ func TestTheDefaultDemoEndsWithEveryRuleHeld(t *testing.T) {
 	killed := slices.DeleteFunc(slices.Clone(made.Replicas), func(r replicaReport) bool { return !r.Killed })
 	require.Len(t, killed, len(services()))
 	require.NotEmpty(t, made.Search.Hits)
+	require.NotEmpty(t, made.Summary.Text)
+	require.Equal(t, 2, made.Summary.Revision)
 	told := map[string]bool{}
 	for _, story := range made.Stories {
 		told[story.Service] = true

@@ -52,3 +52,23 @@ func readTasks(ctx context.Context, s *service) error {
 	s.evidence.Apply(rows)
 	return nil
 }
+
+// summary reads what was published for the document whose work was interrupted, or for the first one otherwise.
+func (r *run) summary(ctx context.Context) (summary, error) {
+	s := r.service("product")
+	chosen := ""
+	for _, held := range s.evidence.Kill.Held {
+		chosen = held.WorkflowID
+		if evidence.UnderWay(held) {
+			break
+		}
+	}
+	for _, i := range s.evidence.Items {
+		if i.WorkflowID != chosen || i.Published == 0 {
+			continue
+		}
+		at, err := evidence.Published(ctx, s.database.reader, i.ID)
+		return summary{Document: i.Document, Revision: at.Revision, Text: at.Text}, err
+	}
+	return summary{}, nil
+}

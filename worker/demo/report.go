@@ -23,7 +23,16 @@ type report struct {
 	Replicas     []replicaReport  `json:"replicas"`
 	Stories      []timeline.Story `json:"timeline"`
 	Rules        []verdict.Result `json:"rules"`
-	Search       evidence.Search  `json:"search"`
+	// Summary is one that the product published, if possible for a document whose work was interrupted.
+	Summary summary         `json:"summary"`
+	Search  evidence.Search `json:"search"`
+}
+
+// summary is a published revision of a document.
+type summary struct {
+	Document string `json:"document"`
+	Revision int    `json:"revision"`
+	Text     string `json:"text"`
 }
 
 // documentReport is what became of one document.
@@ -51,10 +60,10 @@ type replicaReport struct {
 	Killed     bool   `json:"killed"`
 }
 
-func (r *run) report(e evidence.Evidence) report {
+func (r *run) report(e evidence.Evidence, published summary) report {
 	made := report{
 		Profile: r.profile(), LeaseSeconds: r.pace.Lease.Seconds(), Seconds: time.Since(r.began).Seconds(),
-		Rules: verdict.Judge(e), Search: e.Search,
+		Rules: verdict.Judge(e), Search: e.Search, Summary: published,
 	}
 	made.Held = verdict.Held(made.Rules)
 	for _, s := range e.Services {

@@ -173,19 +173,22 @@ func (r *run) play(ctx context.Context) (report, error) {
 	r.showStart()
 	for _, stage := range []struct {
 		title string
+		doing string
 		play  func(context.Context) error
 		show  func(took time.Duration)
 	}{
-		{"Database", r.startDatabases, r.showDatabases},
-		{"Workers", r.startCrew, r.showCrew},
-		{"Work", r.submit, r.showWork},
-		{"Kill", r.strikeAll, r.showKills},
-		{"Takeover", r.awaitSettled, r.showSettled},
+		{"Database", "starting PostgreSQL", r.startDatabases, r.showDatabases},
+		{"Workers", "starting processes", r.startCrew, r.showCrew},
+		{"Work", "submitting", r.submit, r.showWork},
+		{"Kill", "waiting until replicas are in the middle of their work", r.strikeAll, r.showKills},
+		{"Takeover", "waiting", r.awaitSettled, r.showSettled},
 	} {
 		r.screen.Section(stage.title)
+		r.screen.Progress(0, 0, stage.doing)
 		began := time.Now()
-		if err := stage.play(ctx); err != nil {
-			r.screen.Done()
+		err := stage.play(ctx)
+		r.screen.Done()
+		if err != nil {
 			return report{}, fmt.Errorf("%s: %w", stage.title, err)
 		}
 		stage.show(time.Since(began))
@@ -199,7 +202,11 @@ func (r *run) play(ctx context.Context) (report, error) {
 	if err != nil {
 		return report{}, fmt.Errorf("read the evidence: %w", err)
 	}
-	made := r.report(collected)
+	published, err := r.summary(ctx)
+	if err != nil {
+		return report{}, fmt.Errorf("read the evidence: %w", err)
+	}
+	made := r.report(collected, published)
 	r.showReport(made)
 	return made, nil
 }
@@ -237,7 +244,7 @@ func (r *run) strikeAll(ctx context.Context) error {
 func (r *run) clean(code int) {
 	ctx := context.Background()
 	if list := r.processes.list(); len(list) > 0 {
-		r.screen.Progress(1, 1, "stopping")
+		r.screen.Progress(0, 0, "stopping")
 		r.processes.stop(ctx, r.pace.stop)
 	}
 	if r.web != nil {

@@ -23,6 +23,7 @@ func (r *run) showReport(made report) {
 		r.showStories(s, stories)
 	}
 	r.showDocuments(made)
+	r.showSummary(made.Summary)
 	r.showSearch(made)
 	r.showRules(made)
 }
@@ -120,6 +121,16 @@ func (d documentReport) cell(service string) screen.Cell {
 		return text("%s, %d passages", o.State, o.Parts)
 	}
 	return text("%s", o.State)
+}
+
+func (r *run) showSummary(published summary) {
+	if published.Text == "" {
+		return
+	}
+	r.screen.Section(fmt.Sprintf("Summary of %s, published as revision %d", published.Document, published.Revision))
+	for _, line := range wrapped(published.Text) {
+		r.screen.Line("%s", line)
+	}
 }
 
 func (r *run) showSearch(made report) {

@@ -3,6 +3,7 @@ package evidence
 import (
 	"context"
 	_ "embed" // the queries
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,9 @@ var tasksSQL string
 
 //go:embed sql/jobs.sql
 var jobsSQL string
+
+//go:embed sql/published.sql
+var publishedSQL string
 
 //go:embed sql/now.sql
 var nowSQL string
@@ -65,6 +69,22 @@ func (s *Service) WorkflowIDs() []string {
 // Tasks are the tasks of the product's database.
 func Tasks(ctx context.Context, db journal.Connection) ([]Item, error) {
 	return items(ctx, db, tasksSQL)
+}
+
+// Revision is a published text.
+type Revision struct {
+	Revision int
+	Text     string
+}
+
+// Published is what a task published last; the zero value when it published nothing.
+func Published(ctx context.Context, db journal.Connection, taskID string) (Revision, error) {
+	var published Revision
+	err := db.QueryRow(ctx, publishedSQL, taskID).Scan(&published.Revision, &published.Text)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return Revision{}, fmt.Errorf("read published revision: %w", err)
+	}
+	return published, nil
 }
 
 // Jobs are the jobs of the corpus' database.

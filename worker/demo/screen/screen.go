@@ -117,19 +117,21 @@ func (s *Screen) Table(rows [][]Cell) {
 
 const barWidth = 24
 
-// Progress shows how far a long wait is, on the moving line of a terminal; other outputs get nothing. Done ends it.
+// Progress shows how far a long wait is, on the moving line of a terminal; other outputs get nothing. A total of 0 is
+// unknown: only the note is shown. Done ends it.
 func (s *Screen) Progress(done, total int, note string) {
-	filled := barWidth
+	line := gap + s.Paint(Dim, note)
 	if total > 0 {
-		filled = barWidth * min(done, total) / total
+		filled := barWidth * min(done, total) / total
+		bar := s.Paint(Good, strings.Repeat("━", filled)) + s.Paint(Dim, strings.Repeat("─", barWidth-filled))
+		line = fmt.Sprintf("%s%s %d/%d%s", gap, bar, done, total, line)
 	}
-	bar := s.Paint(Good, strings.Repeat("━", filled)) + s.Paint(Dim, strings.Repeat("─", barWidth-filled))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.moving {
 		return
 	}
-	s.progress = fmt.Sprintf("%s%s %d/%d  %s", gap, bar, done, total, s.Paint(Dim, note))
+	s.progress = line
 	_, _ = io.WriteString(s.out, "\r\x1b[2K"+s.progress)
 }
 
