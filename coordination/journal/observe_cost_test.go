@@ -2,12 +2,12 @@ package journal_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kesita/platform/test/fixture"
@@ -18,7 +18,7 @@ const (
 	activeRows, finishedRows      = 10_000, 200_000
 	// recentRows of the finished ones started within the time that an observation looks back, a hundred a second; ratedRows
 	// within a rate window of ten minutes.
-	recentRows, ratedRows = 1_500, 10_000
+	recentRows, ratedRows = 1_500, 2_000
 )
 
 // P9 of the promises on cost (D12): what an observation reads depends on active and recent rows alone, whatever the
@@ -46,21 +46,14 @@ func TestTheCostOfAnObservationDoesNotGrowWithHistory(t *testing.T) {
 			v.exec(t, `vacuum analyze dbos.workflow_status`)
 		}
 		took := []time.Duration{}
-		explain(t, v, queues)
 		for range 8 { // the sixth call of a session may switch to a generic plan
-			after := v.reads(t, conn, queues)
-			require.LessOrEqual(t, after, before+recentRows+ratedRows, statistics)
-			began := time.Now()
-			list, err := v.journal.Observe(t.Context(), queues, 15*time.Second)
-			took = append(took, time.Since(began))
-			require.NoError(t, err)
-			require.Len(t, list, crowdedQueues)
-			require.True(t, list[0].Claimable())
+			require.LessOrEqual(t, v.reads(t, conn, queues), before+recentRows+ratedRows, statistics)
+			took = append(took, v.time(t, conn, queues))
 		}
 		slices.Sort(took)
 		t.Logf("%s statistics: an observation of %d queues with %d partitions each, %d active and %d finished workflows: best %s, median %s, worst %s; it reads %d rows",
 			statistics, crowdedQueues, partitionsEach, activeRows, finishedRows, took[0], took[len(took)/2], took[len(took)-1], v.reads(t, conn, queues))
-		require.Less(t, took[0], most, "the machine may be busy; one in eight is not")
+		require.Less(t, took[len(took)/2], most)
 	}
 }
 
@@ -77,6 +70,8 @@ func (v *view) fill(t *testing.T, count int, status, started string) {
 // reads is how many rows of the journal one observation fetches.
 func (v *view) reads(t *testing.T, conn *pgx.Conn, queues []string) (rows int) {
 	t.Helper()
+	_, err := conn.Exec(t.Context(), `select pg_stat_force_next_flush()`) // what comes below counts from the last flush
+	require.NoError(t, err)
 	require.NoError(t, pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `select workflow_coordination.observe_queues($1, $2, 15000)`, v.own, queues); err != nil {
 			return err
@@ -87,21 +82,27 @@ func (v *view) reads(t *testing.T, conn *pgx.Conn, queues []string) (rows int) {
 	return rows
 }
 
-func explain(t *testing.T, v *view, queues []string) {
-	config, err := pgx.ParseConfig(v.db.WorkerURL)
+// time is how long the database computes for one observation, and where the system does not tell, how long it takes.
+func (v *view) time(t *testing.T, conn *pgx.Conn, queues []string) time.Duration {
+	t.Helper()
+	before, told := computed(conn)
+	began := time.Now()
+	_, err := conn.Exec(t.Context(), `select workflow_coordination.observe_queues($1, $2, 15000)`, v.own, queues)
+	took := time.Since(began)
 	require.NoError(t, err)
-	v.db.Exec(t, v.db.AdminURL, `alter role "`+v.db.Worker.Name+`" set session_preload_libraries = 'auto_explain'`)
-	v.db.Exec(t, v.db.AdminURL, `alter role "`+v.db.Worker.Name+`" set auto_explain.log_min_duration = 0`)
-	v.db.Exec(t, v.db.AdminURL, `alter role "`+v.db.Worker.Name+`" set auto_explain.log_analyze = on`)
-	v.db.Exec(t, v.db.AdminURL, `alter role "`+v.db.Worker.Name+`" set auto_explain.log_nested_statements = on`)
-	v.db.Exec(t, v.db.AdminURL, `alter role "`+v.db.Worker.Name+`" set client_min_messages = log`)
-	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { t.Log(n.Message) }
-	conn, err := pgx.ConnectConfig(t.Context(), config)
-	require.NoError(t, err)
-	for range 2 {
-	_, err = conn.Exec(t.Context(), `select workflow_coordination.observe_queues($1, $2, 15000)`, v.own, queues)
-	require.NoError(t, err)
+	if after, _ := computed(conn); told {
+		return after - before
 	}
-	conn.Close(t.Context())
-	v.db.Exec(t, v.db.AdminURL, `alter role "`+v.db.Worker.Name+`" reset all`)
+	return took
+}
+
+// computed is how long the session's process had a processor so far: on a busy machine the clock tells more of the
+// others.
+func computed(conn *pgx.Conn) (onCPU time.Duration, told bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", conn.PgConn().PID()))
+	if err != nil {
+		return 0, false
+	}
+	_, err = fmt.Sscan(string(text), &onCPU)
+	return onCPU, err == nil
 }

@@ -13,7 +13,7 @@
 create or replace function workflow_coordination.observe_queues(p_executor uuid, p_queues text[], p_lookback_ms bigint)
 returns table (queue_name text, backlog bigint, capacity bigint, last_claim_ms bigint, poll_ms bigint)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set max_parallel_workers_per_gather = 0 set jit = off as $$
+set enable_seqscan = off set max_parallel_workers_per_gather = 0 set jit = off as $$
 #variable_conflict use_column
 declare
     own workflow_coordination.executor;
@@ -61,15 +61,17 @@ begin
            and (w.application_name = own.application_name or w.application_name is null)
          group by 1, 2
     ), rated as materialized (
-        select q.name, w.part, count(*) filter (where w.started > now_ms - q.rate_ms) as in_queue,
-               count(*) filter (where w.started > now_ms - q.part_rate_ms) as in_part
+        -- grouped inside: the planner must not turn the queues and their windows around
+        select q.name, w.part, w.in_queue, w.in_part
           from queue q cross join lateral (
-               select r.queue_partition_key as part, r.started_at_epoch_ms as started from dbos.workflow_status r
+               select r.queue_partition_key as part, count(*) filter (where r.started_at_epoch_ms > now_ms - q.rate_ms) as in_queue,
+                      count(*) filter (where r.started_at_epoch_ms > now_ms - q.part_rate_ms) as in_part
+                 from dbos.workflow_status r
                 where r.queue_name = q.name and r.rate_limited = true and r.status not in ('ENQUEUED', 'DELAYED')
                   and r.started_at_epoch_ms > now_ms - greatest(q.rate_ms, q.part_rate_ms)::bigint
-                  and (r.application_name = own.application_name or r.application_name is null)) w
+                  and (r.application_name = own.application_name or r.application_name is null)
+                group by 1) w
          where q.rate_limit is not null or q.part_rate_limit is not null
-         group by 1, 2
     ), recent as materialized (
         select w.queue_name as name, max(w.started_at_epoch_ms) as claimed from dbos.workflow_status w
          where w.started_at_epoch_ms > now_ms - p_lookback_ms and w.queue_name = any (p_queues)
