@@ -67,7 +67,7 @@ func hints() map[signal.Reason]string {
 		signal.CatalogMismatch:  "run worker and migration of one release: the journal was created by another SDK version",
 		signal.OtherApplication: "every service has a database of its own: correct the database URL",
 		signal.NotAWorker:       "use the worker login; the migration lists it (--worker-login)",
-		signal.IdentityLost:     "connect directly, or through a pooler in session mode",
+		signal.IdentityLost:     "connect to the server directly: a pooler does not pass the identity on",
 		signal.DatabaseDown:     "is the database server running, and reachable from here?",
 	}
 }
