@@ -90,6 +90,7 @@ func Judge(err error) Verdict {
 		return fatal(signal.IdentityLost, ExitConfiguration)
 	case fault.Configuration:
 		return fatal(signal.Configuration, ExitConfiguration)
+	case fault.None, fault.Unknown:
 	}
 	if errors.Is(err, ErrSDK) || errors.Is(err, context.DeadlineExceeded) {
 		return again

@@ -56,12 +56,10 @@ func Of(err error) Class {
 	if err == nil {
 		return None
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, found := errors.AsType[*pgconn.PgError](err); found {
 		return ofState(pg)
 	}
-	var parse *pgconn.ParseConfigError
-	if errors.As(err, &parse) {
+	if _, found := errors.AsType[*pgconn.ParseConfigError](err); found {
 		return Configuration
 	}
 	if ofDatabase(err) {

@@ -115,13 +115,19 @@ func finishingWorkIsNotOverwritten(t *testing.T, c *crowd) {
 		c.insert(t, c.pending(name, lost).With("recovery_attempts", 4), c.pending(name+"-other", lost))
 		tx, err := c.owner.Begin(t.Context())
 		require.NoError(t, err)
+		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 		_, err = tx.Exec(t.Context(), change, c.name(name))
 		require.NoError(t, err)
-		done := make(chan journal.Recovery, 1)
-		go func() { done <- c.recover(t, scanner, lost) }()
+		done := make(chan error, 1)
+		var r journal.Recovery
+		go func() {
+			var err error
+			r, err = scanner.Recover(context.Background(), lost)
+			done <- err
+		}()
 		c.awaitBlocked(t, id)
 		require.NoError(t, tx.Commit(t.Context()))
-		r := <-done
+		require.NoError(t, <-done)
 		require.Empty(t, r.Quarantined, name)
 		require.Equal(t, 1, r.Reenqueued, name)
 		require.Empty(t, c.takeovers(t, name), name)

@@ -99,12 +99,12 @@ func anExhaustedWorkerStillRenews(t *testing.T, d *fixture.Database) {
 		require.NoError(t, err)
 		_, err = tx.Exec(t.Context(), `insert into shop.orders (id) values ($1)`, string(rune('a'+i)))
 		require.NoError(t, err)
-		defer func() { _ = tx.Rollback(context.Background()) }()
+		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 	}
 	for range 2 {
 		conn, err := h.control.Acquire(t.Context())
 		require.NoError(t, err)
-		defer conn.Release()
+		t.Cleanup(conn.Release)
 	}
 	require.NoError(t, h.RunOnce(t.Context()))
 	began := time.Now()

@@ -7,6 +7,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -96,7 +97,7 @@ func (g Group) Start(ctx context.Context) {
 
 // Stop implements Service.
 func (g Group) Stop() {
-	for i := len(g) - 1; i >= 0; i-- {
-		g[i].Stop()
+	for _, s := range slices.Backward(g) {
+		s.Stop()
 	}
 }

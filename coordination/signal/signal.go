@@ -140,5 +140,5 @@ func Fault(err error) slog.Attr { return slog.String("fault", fault.Text(err)) }
 
 func (l *Log) write(ctx context.Context, level slog.Level, op Operation, reason Reason, attrs []slog.Attr) {
 	all := append([]slog.Attr{slog.String("operation", string(op)), slog.String("reason", string(reason))}, attrs...)
-	l.logger.LogAttrs(ctx, level, string(op), all...)
+	l.logger.LogAttrs(ctx, level, string(op), all...) //nolint:sloglint // the message is the operation, of a closed list
 }
