@@ -85,10 +85,10 @@ func TestAStepThatIgnoresItsBudgetEndsTheProcessAndLeavesNothing(t *testing.T) {
 	d := fixture.Copy(t)
 	b := set(t, d, tight())
 	open, returned := make(chan struct{}), make(chan struct{})
-	var began time.Time
+	began := make(chan time.Time, 1)
 	workflow.Register(b, "shop.stubborn", func(ctx workflow.Context, _ string) (string, error) {
 		return workflow.RunStep(ctx, "stubborn", func(context.Context) (string, error) {
-			began = time.Now()
+			began <- time.Now()
 			defer close(returned)
 			<-open
 			return "late", nil
@@ -97,7 +97,7 @@ func TestAStepThatIgnoresItsBudgetEndsTheProcessAndLeavesNothing(t *testing.T) {
 	b.launch(t)
 	b.enqueue(t, "shop.stubborn", "a")
 	b.awaitTrip(t, signal.StepOverBudget, "a")
-	require.GreaterOrEqual(t, time.Since(began), tight().StepSettle+tight().StepCooperate)
+	require.GreaterOrEqual(t, time.Since(<-began), tight().StepSettle+tight().StepCooperate)
 	b.untouched(t, "a", "0")
 	close(open)
 	<-returned

@@ -64,15 +64,11 @@ func (h *Host) Active() map[string]time.Time {
 	return active
 }
 
-// Names reports which workflow names are registered.
-func (h *Host) Names() map[string]bool {
+// Knows reports whether a claimed workflow of this name can be run here: whether Register made it, and the row says so.
+func (h *Host) Knows(name, configName string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	names := make(map[string]bool, len(h.names))
-	for name := range h.names {
-		names[name] = true
-	}
-	return names
+	return h.names[name] && configName == Definition(name).ConfigName()
 }
 
 func hostOf(ctx context.Context) *Host {
@@ -104,13 +100,13 @@ func (h *Host) forget() {
 	}
 }
 
-// Entered reports whether the workflow runs here or was left within the last Timing.Lease: its claim did run (X2).
-func (h *Host) Entered(id string) bool {
+// RanSince reports whether the workflow runs here or was left after that time, at most Timing.Lease ago (X2).
+func (h *Host) RanSince(id string, since time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, active := h.active[id]
-	_, left := h.left[id]
-	return active || left
+	left, known := h.left[id]
+	return active || known && left.After(since)
 }
 
 // park ends the process through the watchdog and blocks until the SDK's root is cancelled or the process is gone: a
