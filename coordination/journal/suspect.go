@@ -31,6 +31,8 @@ func (j *Journal) ReleaseSuspect(ctx context.Context, probation time.Duration) (
 // Claim is a workflow that an executor claimed and that is still pending.
 type Claim struct {
 	WorkflowID, WorkflowName string
+	// ConfigName tells workflows apart that share a name, as the SDK sees it.
+	ConfigName string
 	// Number identifies the claim: a later one of the same workflow has another.
 	Number int64
 	// Age is the time since the claim, by the database's clock.
@@ -45,7 +47,7 @@ func (j *Journal) OwnClaims(ctx context.Context) ([]Claim, error) {
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c Claim, err error) {
 		var age int64
-		err = row.Scan(&c.WorkflowID, &c.WorkflowName, &c.Number, &age)
+		err = row.Scan(&c.WorkflowID, &c.WorkflowName, &c.ConfigName, &c.Number, &age)
 		c.Age = time.Duration(age) * time.Millisecond
 		return c, err
 	})
@@ -57,16 +59,32 @@ func (j *Journal) OwnClaims(ctx context.Context) ([]Claim, error) {
 
 // Return is how a claim that nobody runs goes back.
 type Return struct {
-	// Refund takes the claim back from the attempts: it never ran.
+	// Refund takes the claim back from the attempts, not from the claims: it never ran.
 	Refund bool
 	// Park takes the workflow out of its queue: nobody knows its name.
 	Park bool
 }
 
-// ReturnClaim puts a claim back, if it is still the same claim; else moved is false (X2).
-func (j *Journal) ReturnClaim(ctx context.Context, c Claim, how Return) (moved bool, err error) {
-	if err := j.control.QueryRow(ctx, returnClaimSQL, j.executor, c.WorkflowID, c.Number, how.Refund, how.Park).Scan(&moved); err != nil {
-		return false, fmt.Errorf("return claim of %s: %w", c.WorkflowID, err)
+// Returned is what became of a claim that went back.
+type Returned string
+
+// What can become of it.
+const (
+	// MovedOn: it is not that claim any more; nothing was done.
+	MovedOn Returned = ""
+	// BackInQueue: it waits for a claim.
+	BackInQueue Returned = "returned"
+	// Parked: it waits for an operator.
+	Parked Returned = "parked"
+	// OutOfAttempts: it was quarantined, because it had no attempt or no claim left (P2, K3).
+	OutOfAttempts Returned = "quarantined"
+)
+
+// ReturnClaim puts a claim back, if it is still the same claim (X2).
+func (j *Journal) ReturnClaim(ctx context.Context, c Claim, how Return) (done Returned, err error) {
+	row := j.control.QueryRow(ctx, returnClaimSQL, j.executor, c.WorkflowID, c.Number, how.Refund, how.Park, MaxAttempts, ClaimCeiling)
+	if err := row.Scan(&done); err != nil {
+		return MovedOn, fmt.Errorf("return claim of %s: %w", c.WorkflowID, err)
 	}
-	return moved, nil
+	return done, nil
 }

@@ -25,6 +25,8 @@ func suspects() rules {
 		"AHeldSuspectThatWasCancelledIsForgotten":                   cancelledSuspectIsForgotten,
 		"AClaimThatNeverRanGoesBackUncountedAndOnlyOnce":            strayGoesBackUncounted,
 		"AClaimWithALostOutcomeGoesBackCounted":                     lostOutcomeGoesBackCounted,
+		"AStrayThatRanFourTimesIsQuarantined":                       strayThatRanFourTimes,
+		"AStrayThatNeverRunsIsQuarantinedAtTheHundredthClaim":       strayThatNeverRuns,
 		"AnUnknownWorkflowIsParkedOutOfEveryQueueUntilItIsUnparked": unknownWorkflowIsParked,
 	}
 }
@@ -190,34 +192,67 @@ func (c *crowd) stray(t testing.TB) (*journal.Journal, journal.Claim) {
 
 func strayGoesBackUncounted(t *testing.T, c *crowd) {
 	own, claim := c.stray(t)
-	moved, err := own.ReturnClaim(t.Context(), claim, journal.Return{Refund: true})
+	done, err := own.ReturnClaim(t.Context(), claim, journal.Return{Refund: true})
 	require.NoError(t, err)
-	require.True(t, moved)
+	require.Equal(t, journal.BackInQueue, done)
 	row := c.read(t, "stray")
 	require.Equal(t, "ENQUEUED", row["status"])
 	require.Equal(t, "orders", row["queue_name"])
 	require.InDelta(t, 1, row["recovery_attempts"], 0)
 	peer := c.executor(t, "live")
 	require.Len(t, c.claimWaiting(t, peer), 1)
-	moved, err = own.ReturnClaim(t.Context(), claim, journal.Return{Refund: true})
+	require.Equal(t, 1, c.refunds(t, "stray"), "the ceiling counts it")
+	done, err = own.ReturnClaim(t.Context(), claim, journal.Return{Refund: true})
 	require.NoError(t, err)
-	require.False(t, moved, "the row belongs to a peer now")
+	require.Equal(t, journal.MovedOn, done, "the row belongs to a peer now")
 	require.Equal(t, "returned", c.takeovers(t, "stray")[0].Action)
 }
 
 func lostOutcomeGoesBackCounted(t *testing.T, c *crowd) {
 	own, claim := c.stray(t)
-	moved, err := own.ReturnClaim(t.Context(), claim, journal.Return{})
+	done, err := own.ReturnClaim(t.Context(), claim, journal.Return{})
 	require.NoError(t, err)
-	require.True(t, moved)
+	require.Equal(t, journal.BackInQueue, done)
 	require.InDelta(t, 2, c.read(t, "stray")["recovery_attempts"], 0)
+}
+
+// P1: a claim whose outcome is lost again and again uses its attempts up, and no fifth one is made.
+func strayThatRanFourTimes(t *testing.T, c *crowd) {
+	own, claim := c.stray(t)
+	c.exec(t, `update dbos.workflow_status set recovery_attempts = 4, deduplication_id = $1 where workflow_uuid = $1`, c.name("stray"))
+	done, err := own.ReturnClaim(t.Context(), claim, journal.Return{})
+	require.NoError(t, err)
+	require.Equal(t, journal.OutOfAttempts, done)
+	row, q := c.read(t, "stray"), c.quarantined(t, "stray")
+	require.Equal(t, []any{"MAX_RECOVERY_ATTEMPTS_EXCEEDED", nil, nil}, []any{row["status"], row["queue_name"], row["deduplication_id"]})
+	require.NotNil(t, row["completed_at"])
+	require.Equal(t, []any{"orders", c.name("stray"), "attempts_exhausted", 4, false}, []any{q.Queue, q.Dedup, q.Reason, q.Attempts, q.Signalled})
+	require.Equal(t, "quarantined", c.takeovers(t, "stray")[0].Action)
+}
+
+// K3: what fails before it starts, each time, does not go round for ever.
+func strayThatNeverRuns(t *testing.T, c *crowd) {
+	own, claim := c.stray(t)
+	c.exec(t, `insert into workflow_coordination.claim_refund values ($1, 97)`, c.name("stray"))
+	for _, want := range []journal.Returned{journal.BackInQueue, journal.OutOfAttempts} {
+		done, err := own.ReturnClaim(t.Context(), claim, journal.Return{Refund: true})
+		require.NoError(t, err)
+		require.Equal(t, want, done)
+		c.claimWaiting(t, uuid.MustParse(c.read(t, "stray")["executor_id"].(string)))
+		list, err := own.OwnClaims(t.Context())
+		require.NoError(t, err)
+		if len(list) > 0 {
+			claim = list[0]
+		}
+	}
+	require.Equal(t, "claim_ceiling", c.quarantined(t, "stray").Reason)
 }
 
 func unknownWorkflowIsParked(t *testing.T, c *crowd) {
 	own, claim := c.stray(t)
-	moved, err := own.ReturnClaim(t.Context(), claim, journal.Return{Refund: true, Park: true})
+	returned, err := own.ReturnClaim(t.Context(), claim, journal.Return{Refund: true, Park: true})
 	require.NoError(t, err)
-	require.True(t, moved)
+	require.Equal(t, journal.Parked, returned)
 	row := c.read(t, "stray")
 	require.Equal(t, []any{"ENQUEUED", "kesita-parked"}, []any{row["status"], row["queue_name"]})
 	done, err := journal.NewOperator(c.owner).Unpark(t.Context(), c.name("stray"))

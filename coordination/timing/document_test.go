@@ -21,7 +21,7 @@ func TestEveryTimeInTheFailureModesIsTheOneInTheCode(t *testing.T) {
 	limits := map[string]time.Duration{
 		"lease": p.Lease, "scan": p.Scan, "queue poll": p.QueuePoll, "transaction": p.Transaction, "watchdog": p.Watchdog,
 		"forced exit": p.ForcedExit, "claim backoff": p.ClaimBackoff, "claim jitter": p.BacklogStall(0) - p.ClaimBackoff - 2*p.Monitor,
-		"monitor": p.Monitor, "stray": p.Stray, "stray half": p.Stray / 2, "step execute": p.StepExecute, "step cooperate": p.StepCooperate,
+		"monitor": p.Monitor, "stray": p.Stray, "stray third": p.Stray / 3, "step execute": p.StepExecute, "step cooperate": p.StepCooperate,
 		"probation": p.Probation, "startup cap": p.StartupCap, "renew attempt": p.RenewAttempt, "silent peer": p.SilentPeer,
 		"renew": p.Renew, "shutdown": p.Shutdown,
 	}

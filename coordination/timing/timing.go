@@ -39,7 +39,9 @@ type Timing struct {
 	// Probation is how long a workflow that lost two workers must run before the next such is released. Production
 	// 5 min (X3).
 	Probation time.Duration
-	// Stray is the age from which a claim that nobody runs counts as stray. Production 20 s (X2).
+	// Stray is how long nobody must have run a claim, look after look, for it to count as stray: longer than the SDK
+	// pauses after an outage that the watchdog survives (25.6 s), so that a claim which is only late is left alone.
+	// Production 30 s (X2).
 	Stray time.Duration
 
 	// Probe is the period of the private diagnostic workflow. Production 15 s (D4).
@@ -111,7 +113,7 @@ func Production() Timing {
 		RowLock: 2 * time.Second,
 
 		Probation: 5 * time.Minute,
-		Stray:     20 * time.Second,
+		Stray:     30 * time.Second,
 
 		Probe:     15 * time.Second,
 		QueuePoll: time.Second,

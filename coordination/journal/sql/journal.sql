@@ -327,10 +327,10 @@ $$;
 
 -- own_claims: PENDING workflows of an executor, its probe left out: what it must be able to account for (X2). Locks: none.
 create or replace function workflow_coordination.own_claims(p_executor uuid)
-returns table (workflow_id text, workflow_name text, claimed_ms bigint, age_ms bigint)
+returns table (workflow_id text, workflow_name text, config_name text, claimed_ms bigint, age_ms bigint)
 language sql stable security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set jit = off as $$
-    select w.workflow_uuid, w.name, w.started_at_epoch_ms,
+    select w.workflow_uuid, w.name, w.config_name, w.started_at_epoch_ms,
            floor(extract(epoch from now()) * 1000)::bigint - w.started_at_epoch_ms
       from dbos.workflow_status w
      where w.status = 'PENDING' and w.executor_id = p_executor::text and w.started_at_epoch_ms is not null
@@ -338,14 +338,18 @@ set enable_seqscan = off set jit = off as $$
 $$;
 
 -- return_claim: puts a workflow that this executor claimed and does not run back into its queue, if it is still that
--- claim (X2). p_refund: the claim never ran, so it is taken back. p_park: nobody knows its name; it leaves the queue
--- and waits for an operator. False: it moved on meanwhile. Locks: FOR KEY SHARE on the own lease, the workflow row.
-create or replace function workflow_coordination.return_claim(
-    p_executor uuid, p_workflow text, p_claimed_ms bigint, p_refund boolean, p_park boolean) returns boolean
+-- claim (X2). p_refund: the claim never ran, so it is taken back; the ceiling counts it. p_park: nobody knows its name;
+-- it leaves the queue and waits for an operator. A workflow that has no attempt or no claim left is quarantined.
+-- Locks: FOR KEY SHARE on the own lease, the workflow row. Returns returned | parked | quarantined; null: it moved on.
+create or replace function workflow_coordination.return_claim(p_executor uuid, p_workflow text, p_claimed_ms bigint,
+    p_refund boolean, p_park boolean, p_max_attempts integer, p_claim_ceiling integer) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     own workflow_coordination.executor;
     claim record;
+    claims bigint;
+    now_ms bigint := floor(extract(epoch from clock_timestamp()) * 1000);
+    action text;
 begin
     select * into own from workflow_coordination.executor e
      where e.executor_id = p_executor and e.worker_login = session_user
@@ -353,26 +357,48 @@ begin
     if own.executor_id is null then
         perform workflow_coordination.refuse(p_executor);
     end if;
-    select w.name, w.queue_name, w.recovery_attempts into claim from dbos.workflow_status w
+    select w.name, w.queue_name, w.deduplication_id, coalesce(w.recovery_attempts, 0) as attempts,
+           case when p_refund and w.recovery_attempts > 0 then 1 else 0 end as refund into claim
+      from dbos.workflow_status w
      where w.workflow_uuid = p_workflow and w.status = 'PENDING' and w.executor_id = p_executor::text
        and w.started_at_epoch_ms = p_claimed_ms for update;
     if not found then
-        return false;
+        return null;
     end if;
-    update dbos.workflow_status w set status = 'ENQUEUED', started_at_epoch_ms = null,
-           updated_at = floor(extract(epoch from clock_timestamp()) * 1000),
-           recovery_attempts = greatest(0, coalesce(w.recovery_attempts, 0) - case when p_refund then 1 else 0 end),
-           queue_name = case when p_park then 'kesita-parked' else coalesce(nullif(w.queue_name, ''), '_dbos_internal_queue') end
+    if claim.refund > 0 then
+        insert into workflow_coordination.claim_refund as f (workflow_id, refunds) values (p_workflow, 1)
+        on conflict (workflow_id) do update set refunds = f.refunds + 1;
+    end if;
+    claims := claim.attempts - claim.refund
+        + coalesce((select f.refunds from workflow_coordination.claim_refund f where f.workflow_id = p_workflow), 0);
+    claim.attempts := claim.attempts - claim.refund;
+    action := case when p_park then 'parked'
+                   when claim.attempts >= p_max_attempts or claims >= p_claim_ceiling then 'quarantined'
+                   else 'returned' end;
+    update dbos.workflow_status w set
+           status = case when action = 'quarantined' then 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' else 'ENQUEUED' end,
+           recovery_attempts = claim.attempts, started_at_epoch_ms = null, updated_at = now_ms,
+           queue_name = case action when 'parked' then 'kesita-parked'
+                                    when 'returned' then coalesce(nullif(w.queue_name, ''), '_dbos_internal_queue') end,
+           deduplication_id = case when action <> 'quarantined' then w.deduplication_id end,
+           completed_at = case when action = 'quarantined' then now_ms end
      where w.workflow_uuid = p_workflow;
-    if p_park then
+    if action = 'parked' then
         insert into workflow_coordination.parked (workflow_id, workflow_name, queue_name, parked_by)
         values (p_workflow, claim.name, claim.queue_name, p_executor) on conflict (workflow_id) do nothing;
+    elsif action = 'quarantined' then
+        insert into workflow_coordination.quarantine as q
+               (workflow_id, workflow_name, queue_name, deduplication_id, attempts, reason, lost_executor)
+        values (p_workflow, claim.name, claim.queue_name, claim.deduplication_id, claim.attempts,
+               case when claim.attempts >= p_max_attempts then 'attempts_exhausted' else 'claim_ceiling' end, p_executor)
+        on conflict (workflow_id) do update set queue_name = excluded.queue_name, deduplication_id = excluded.deduplication_id,
+               attempts = excluded.attempts, reason = excluded.reason, lost_executor = excluded.lost_executor,
+               quarantined_at = clock_timestamp(), signalled_at = null, settled_at = null, settle_failures = 0, settle_after = clock_timestamp();
     end if;
     insert into workflow_coordination.takeover (workflow_id, lost_executor, scanner_executor, cause, action, queue_name, attempts, checkpoints)
-    values (p_workflow, p_executor, p_executor, 'stray', case when p_park then 'parked' else 'returned' end, claim.queue_name,
-            greatest(0, coalesce(claim.recovery_attempts, 0) - case when p_refund then 1 else 0 end),
+    values (p_workflow, p_executor, p_executor, 'stray', action, claim.queue_name, claim.attempts,
             (select count(*) from dbos.operation_outputs o where o.workflow_uuid = p_workflow));
-    return true;
+    return action;
 end
 $$;
 
