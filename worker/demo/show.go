@@ -34,7 +34,7 @@ func (r *run) showStart() {
 		{dim("documents"), text("%d, from %s", len(r.documents), from)},
 		{dim("timing"), text("%s: lease %s, renewed every %s, scan every %s", r.profile(),
 			short(r.pace.Lease), short(r.pace.Renew), short(r.pace.Scan))},
-		{dim("logs"), text("%s", r.logs)},
+		{dim("logs"), text("%s", r.logs), dim("%s", r.logsStay())},
 	}
 	if r.library.LeftOut > 0 {
 		rows[0][1].Text += fmt.Sprintf(" (%d more left out)", r.library.LeftOut)
@@ -49,6 +49,13 @@ func (r *run) showStart() {
 		rows[0][1].Text += fmt.Sprintf("; %d without text for the product", faults)
 	}
 	r.screen.Table(rows)
+}
+
+func (r *run) logsStay() string {
+	if r.options.Logs != "" {
+		return ""
+	}
+	return "(removed at the end, unless a rule is broken)"
 }
 
 // short writes a duration in seconds, however long it is: so are all budgets of this project.
