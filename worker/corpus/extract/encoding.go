@@ -80,7 +80,7 @@ func decode(raw []byte, k kind, mediaType string) (string, error) {
 		raw = decoded
 	}
 	text := strings.ToValidUTF8(string(raw), string(utf8.RuneError))
-	if noise([]byte(text)) || strange(text) {
+	if noise(text) || strange(text) {
 		return "", errNoise
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), nil
@@ -139,9 +139,10 @@ func narrow(raw []byte, k kind, mediaType string) encoding.Encoding {
 }
 
 // noise reports bytes that no text has: a NUL, or more than one control character in a hundred.
-func noise(raw []byte) bool {
+func noise[T string | []byte](raw T) bool {
 	controls := 0
-	for _, b := range raw {
+	for i := range len(raw) {
+		b := raw[i]
 		switch {
 		case b == 0:
 			return true

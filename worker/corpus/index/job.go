@@ -156,7 +156,7 @@ func Refuse(ctx context.Context, db Database, fence Fence, ordinal int, code ref
 // Sweep deletes one batch of the published documents that the job's source does not list any more, and reports whether
 // there may be more: call it until there is not. source is what Document.Source was. Errors: ErrSuperseded.
 func Sweep(ctx context.Context, db Database, fence Fence, source string) (more bool, err error) {
-	const batch = 100
+	const batch = 20 // each may have some ten thousand passages
 	removed := 0
 	err = held(ctx, db, fence, "sweep documents", func(tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, documentVanishedSQL, fence.JobID, source, batch).Scan(&removed); err != nil {

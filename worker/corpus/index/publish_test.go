@@ -154,12 +154,12 @@ func TestSweepRemovesWhatTheSourceDoesNotHoldAnyMore(t *testing.T) {
 	younger := begun(t, db, uris[2])
 	_, err = index.Publish(t.Context(), db, younger, reading(t, db, younger, 0, "Young", "words"))
 	require.NoError(t, err)
-	more, err := index.Sweep(t.Context(), db, second, shelf)
-	require.NoError(t, err)
-	require.True(t, more)
-	more, err = index.Sweep(t.Context(), db, second, shelf)
-	require.NoError(t, err)
-	require.False(t, more)
+	batches := 1
+	for more := true; more; batches++ {
+		more, err = index.Sweep(t.Context(), db, second, shelf)
+		require.NoError(t, err)
+	}
+	require.Greater(t, batches, 2)
 	require.Equal(t, 147, status(t, db, second.JobID).Removed)
 	require.Equal(t, 4, number(t, db, `select count(*) from corpus.document where uri = any($1) or uri = 'file:///elsewhere'`, uris[:3]))
 	require.Equal(t, 4, number(t, db, `select count(*) from corpus.document`))

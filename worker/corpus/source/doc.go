@@ -12,9 +12,9 @@
 // What may be read: with Config.Base set, everything that is not HTTP must lie below it, links included; without it
 // any path that the process can read. Sources never carry credentials or driver options.
 //
-// Its answer to failure is a refusal.Code, chosen in one function (classify). Only refusal.Unavailable can
-// heal. The text never repeats an error of the network stack as a value: to the platform such an error would look like one
-// of its own.
+// Its answer to failure is a refusal.Code, chosen in one function (classify). Only refusal.Unavailable can heal. The
+// error behind it is told in words and not passed on as a value, so that nobody takes an error of a web server for one of the
+// platform's own.
 //
 // It must not know what a document means, nor the database.
 package source

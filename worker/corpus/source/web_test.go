@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -74,8 +75,8 @@ func TestWeb(t *testing.T) {
 		require.NoError(t, stream.Close())
 	})
 
-	// An error of the network that keeps its type would make the platform believe that its database is away.
-	t.Run("ADisturbanceHealsAndLooksLikeNoFaultOfThePlatform", func(t *testing.T) {
+	// An error of the network that keeps its type could be taken for one of the platform's own.
+	t.Run("ADisturbanceHealsAndItsChainEndsWithTheReason", func(t *testing.T) {
 		t.Parallel()
 		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "100")
@@ -90,9 +91,11 @@ func TestWeb(t *testing.T) {
 		require.Equal(t, fault.Unknown, fault.Of(err))
 
 		server.Close()
-		_, err = opener.Open(t.Context(), server.URL+"/?token=hush")
+		_, err = opener.Open(t.Context(), server.URL)
 		require.ErrorIs(t, err, refusal.Unavailable)
 		require.Equal(t, fault.Unknown, fault.Of(err))
+		var network net.Error
+		require.NotErrorAs(t, err, &network)
 	})
 
 	t.Run("ACertificateThatNobodyTrustsDoesNotHeal", func(t *testing.T) {
