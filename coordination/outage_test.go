@@ -16,11 +16,11 @@ import (
 )
 
 // between starts a replica whose way to the database the test controls.
-func between(t *testing.T, d *fixture.Database, register func(*replica)) (*replica, *harness.Proxy) {
+func between(t *testing.T, d *fixture.Database, with coordination.Timing, register func(*replica)) (*replica, *harness.Proxy) {
 	t.Helper()
 	network, through := harness.Between(t, d.WorkerURL)
 	c := config(d)
-	c.DatabaseURL = through
+	c.DatabaseURL, c.Timing = through, with
 	return launch(t, c, register), network
 }
 
@@ -51,7 +51,8 @@ func TestAShortOutageEndsNoWorkerAndFailsNoWorkflow(t *testing.T) {
 			d := fixture.Copy(t)
 			o := harness.Watch(t, d)
 			opened := make(chan struct{})
-			r, network := between(t, d, stepwise(opened))
+			// Half of production: connecting again, all at once, takes a busy machine a while.
+			r, network := between(t, d, coordination.ProductionTiming().Scale(0.5), stepwise(opened))
 			harness.Submit(t, d, orders, "shop.order", "a")
 			o.Await(t, "1", `select count(*) from dbos.operation_outputs where workflow_uuid = 'a'`)
 			hurt(network)
@@ -79,16 +80,16 @@ func TestALongOutageEndsTheProcessOnTime(t *testing.T) {
 			d := fixture.Copy(t)
 			o := harness.Watch(t, d)
 			opened := make(chan struct{})
-			r, network := between(t, d, stepwise(opened))
+			r, network := between(t, d, pace(), stepwise(opened))
 			harness.Submit(t, d, orders, "shop.order", "a")
 			o.Await(t, "1", `select count(*) from dbos.operation_outputs where workflow_uuid = 'a'`)
 			hurt(network)
 			close(opened)
 			began, timing := time.Now(), pace()
 			<-r.Verdict()
-			require.Less(t, time.Since(began), timing.Watchdog+2*timing.WatchdogTick+time.Second)
+			require.Less(t, time.Since(began), timing.Watchdog*3/2)
 			require.Equal(t, boot.ExitRestart, r.awaitExit(t))
-			require.Less(t, time.Since(began), timing.Watchdog+timing.ForcedExit+2*timing.WatchdogTick+time.Second)
+			require.Less(t, time.Since(began), timing.Watchdog*3/2+timing.ForcedExit)
 
 			// A stop in the middle of it stays within its budget, and what was running is a peer's to finish.
 			within(t, timing.Shutdown+time.Second, func() { require.ErrorIs(t, r.stop(t.Context()), coordination.ErrNotClean) })

@@ -37,22 +37,6 @@ func TestARefusedCheckpointEndsInAForcedExitAndAPeerCompletesTheWork(t *testing.
 	require.NoError(t, second.stop(t.Context()))
 }
 
-// X2: a lost outcome write leaves nobody in charge under a living executor. The process finds that by itself, and the
-// workflow completes by replay: no step runs twice.
-func TestALostOutcomeWriteIsFoundUnderALivingExecutor(t *testing.T) {
-	t.Parallel()
-	d := fixture.Copy(t)
-	o := harness.Watch(t, d)
-	lost := harness.Inject(t, d, harness.AtOutcome("a", "57014", 1))
-	r := launch(t, config(d), single)
-	harness.Submit(t, d, orders, "shop.order", "a")
-	o.AwaitStatus(t, "SUCCESS", "a")
-	require.NotEqual(t, "0", lost.Hits(t))
-	require.Equal(t, "1", o.Steps(t, "a"))
-	require.False(t, r.condemned())
-	require.NoError(t, r.stop(t.Context()))
-}
-
 // H1, H2, K3: an orderly stop leaves running workflows pending, gives the lease back, and a peer goes on at once.
 func TestAnOrderlyStopHandsRunningWorkOver(t *testing.T) {
 	t.Parallel()
