@@ -21,9 +21,11 @@ const (
 	patience = 30 * time.Second
 	poll     = 5 * time.Millisecond
 
-	// longLease outlives any test, shortLease ends inside one. Milliseconds.
+	// longLease outlives any test; shortLease ends inside one, waitLease behind a lock that it must live to meet.
+	// Milliseconds.
 	longLease  = 600_000
 	shortLease = 300
+	waitLease  = 1500
 )
 
 func TestMain(m *testing.M) { os.Exit(localpgtest.Main(m, func() error { return goleak.Find() })) }
@@ -73,23 +75,37 @@ func revoke(t *testing.T, d *fixture.Database, executor uuid.UUID) {
 }
 
 // awaitExpiry returns when the database's clock passed the executor's expiry.
-func awaitExpiry(t *testing.T, d *fixture.Database, executor uuid.UUID) {
+func awaitExpiry(t *testing.T, watcher *pgx.Conn, executor uuid.UUID) {
 	t.Helper()
-	owner := d.Connect(t, d.OwnerURL)
 	require.Eventually(t, func() bool {
-		return scan[bool](t, owner, `select expires_at < clock_timestamp() from workflow_coordination.executor
+		return scan[bool](t, watcher, `select expires_at < clock_timestamp() from workflow_coordination.executor
 			where executor_id = $1`, executor)
 	}, patience, poll)
 }
 
 // awaitBlocked returns when the session waits for a lock.
-func awaitBlocked(t *testing.T, d *fixture.Database, session *pgx.Conn) {
+func awaitBlocked(t *testing.T, watcher, session *pgx.Conn) {
 	t.Helper()
-	admin := d.Connect(t, d.AdminURL)
 	pid := session.PgConn().PID()
 	require.Eventually(t, func() bool {
-		return scan[bool](t, admin, `select cardinality(pg_blocking_pids($1)) > 0`, pid)
+		return scan[bool](t, watcher, `select cardinality(pg_blocking_pids($1)) > 0`, pid)
 	}, patience, poll)
+}
+
+// holdPastExpiry registers the executor of the session and makes what act does in it wait for the lease row until the
+// lease is over. Every connection is open before the lease begins: it is short.
+func holdPastExpiry(t *testing.T, d *fixture.Database, executor uuid.UUID, session *pgx.Conn, act func()) {
+	t.Helper()
+	registrar, watcher, holder := d.As(t, executor), d.Connect(t, d.AdminURL), begin(t, d.Connect(t, d.OwnerURL), pgx.ReadCommitted)
+	register(t, registrar, executor, waitLease, waitLease/2)
+	_, err := holder.Exec(t.Context(), `select from workflow_coordination.executor where executor_id = $1 for update`, executor)
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() { defer close(done); act() }()
+	awaitBlocked(t, watcher, session)
+	awaitExpiry(t, watcher, executor)
+	require.NoError(t, holder.Rollback(t.Context()))
+	<-done
 }
 
 // recoverLost is what one recovery of the executor says.

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -37,7 +38,7 @@ func TestAPoolerThatLosesTheIdentityIsRefusedAtTheStart(t *testing.T) {
 			t.Parallel()
 			_, err := coordination.Open(t.Context(), coordination.Config{
 				Application: fixture.Application, Version: fixture.Version, DatabaseURL: startPooler(t, d, c.mode, c.ignored),
-				Timing: fixture.Timing(), Environ: []string{},
+				Timing: coordination.ProductionTiming(), Environ: []string{},
 			})
 			require.ErrorIs(t, err, lease.ErrIdentityLost)
 			verdict := boot.Judge(err)
@@ -94,7 +95,10 @@ default_pool_size = 3
 	require.NoError(t, process.Start())
 	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() })
 	require.Eventually(t, func() bool {
-		_, err := os.Stat(filepath.Join(dir, ".s.PGSQL.6432"))
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", filepath.Join(dir, ".s.PGSQL.6432"))
+		if err == nil {
+			_ = conn.Close()
+		}
 		return err == nil
 	}, patience, poll)
 	return fmt.Sprintf("postgres:///%s?host=%s&port=6432&user=%s&password=%s", d.Name, url.QueryEscape(dir), d.Worker.Name, d.Worker.Password)

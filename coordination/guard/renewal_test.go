@@ -14,7 +14,6 @@ import (
 const (
 	renewSQL   = `select workflow_coordination.renew_executor($1)`
 	releaseSQL = `select workflow_coordination.release_executor($1)`
-	expirySQL  = `select expires_at from workflow_coordination.executor where executor_id = $1`
 )
 
 // D1, F2: renewals and guarded transactions of one executor do not meet.
@@ -75,46 +74,29 @@ func TestResurrection(t *testing.T) {
 
 	// A paused process whose renewal was under way, or a renewal that met a lock, comes through too late.
 	t.Run("ARenewalThatWaitedPastTheExpiryIsRefused", func(t *testing.T) {
-		executor := d.Executor(t, shortLease)
-		expiry := scan[time.Time](t, owner, expirySQL, executor)
-		holder := begin(t, d.Connect(t, d.OwnerURL), pgx.ReadCommitted)
-		_, err := holder.Exec(t.Context(), `select from workflow_coordination.executor where executor_id = $1 for update`, executor)
+		t.Parallel()
+		executor := uuid.New()
+		conn, watcher := d.As(t, executor), d.Connect(t, d.OwnerURL)
+		renewed, err := &time.Time{}, error(nil)
+		holdPastExpiry(t, d, executor, conn, func() {
+			err = conn.QueryRow(t.Context(), renewSQL, executor).Scan(&renewed)
+		})
 		require.NoError(t, err)
-
-		conn := d.As(t, executor)
-		renewed := make(chan *time.Time, 1)
-		go func() {
-			var at *time.Time
-			if err := conn.QueryRow(t.Context(), renewSQL, executor).Scan(&at); err != nil {
-				at = &time.Time{}
-			}
-			renewed <- at
-		}()
-		awaitBlocked(t, d, conn)
-		awaitExpiry(t, d, executor)
-		require.NoError(t, holder.Rollback(t.Context()))
-		require.Nil(t, <-renewed)
-		require.Equal(t, expiry, scan[time.Time](t, owner, expirySQL, executor))
+		require.Nil(t, renewed)
+		require.True(t, scan[bool](t, watcher, `select expires_at < clock_timestamp() from workflow_coordination.executor where executor_id = $1`, executor))
 	})
 
 	t.Run("AReleaseThatWaitedPastTheExpiryIsRefused", func(t *testing.T) {
-		executor := d.Executor(t, shortLease)
-		holder := begin(t, d.Connect(t, d.OwnerURL), pgx.ReadCommitted)
-		_, err := holder.Exec(t.Context(), `select from workflow_coordination.executor where executor_id = $1 for update`, executor)
+		t.Parallel()
+		executor := uuid.New()
+		conn, watcher := d.As(t, executor), d.Connect(t, d.OwnerURL)
+		released, err := true, error(nil)
+		holdPastExpiry(t, d, executor, conn, func() {
+			err = conn.QueryRow(t.Context(), releaseSQL, executor).Scan(&released)
+		})
 		require.NoError(t, err)
-
-		conn := d.As(t, executor)
-		released := make(chan bool, 1)
-		go func() {
-			held := true
-			_ = conn.QueryRow(t.Context(), releaseSQL, executor).Scan(&held)
-			released <- held
-		}()
-		awaitBlocked(t, d, conn)
-		awaitExpiry(t, d, executor)
-		require.NoError(t, holder.Rollback(t.Context()))
-		require.False(t, <-released)
-		require.Equal(t, "active", scan[string](t, owner, `select state from workflow_coordination.executor where executor_id = $1`, executor))
+		require.False(t, released)
+		require.Equal(t, "active", scan[string](t, watcher, `select state from workflow_coordination.executor where executor_id = $1`, executor))
 	})
 
 	ends := map[string]func(t *testing.T, executor uuid.UUID){

@@ -98,7 +98,7 @@ func TestRevocation(t *testing.T) {
 					_, err := tx.Exec(t.Context(), `insert into shop.orders (id) values ('late')`)
 					written <- err
 				}()
-				awaitBlocked(t, d, conn)
+				awaitBlocked(t, d.Connect(t, d.AdminURL), conn)
 				require.NoError(t, revoker.Commit(t.Context()))
 				require.Equal(t, "KF002", state(<-written))
 			})
@@ -121,7 +121,7 @@ func TestRevocation(t *testing.T) {
 					_, err := tx.Exec(t.Context(), `insert into shop.orders (id) values ($1)`, uuid.NewString())
 					written <- err
 				}()
-				awaitBlocked(t, d, conn)
+				awaitBlocked(t, d.Connect(t, d.AdminURL), conn)
 				require.NoError(t, revoker.Rollback(t.Context()))
 				require.NoError(t, <-written)
 				require.NoError(t, tx.Commit(t.Context()))
@@ -134,22 +134,14 @@ func TestRevocation(t *testing.T) {
 		for _, isolation := range isolations() {
 			t.Run(string(isolation), func(t *testing.T) {
 				t.Parallel()
-				executor := d.Executor(t, shortLease)
-				holder := begin(t, d.Connect(t, d.OwnerURL), pgx.ReadCommitted)
-				_, err := holder.Exec(t.Context(), `select from workflow_coordination.executor where executor_id = $1 for update`, executor)
-				require.NoError(t, err)
-
+				executor := uuid.New()
 				conn := d.As(t, executor)
 				tx := begin(t, conn, isolation)
-				written := make(chan error, 1)
-				go func() {
-					_, err := tx.Exec(t.Context(), `insert into shop.orders (id) values ('late')`)
-					written <- err
-				}()
-				awaitBlocked(t, d, conn)
-				awaitExpiry(t, d, executor)
-				require.NoError(t, holder.Rollback(t.Context()))
-				require.Equal(t, "KF001", state(<-written))
+				var written error
+				holdPastExpiry(t, d, executor, conn, func() {
+					_, written = tx.Exec(t.Context(), `insert into shop.orders (id) values ('late')`)
+				})
+				require.Equal(t, "KF001", state(written))
 			})
 		}
 	})
@@ -163,7 +155,7 @@ func TestRevocation(t *testing.T) {
 				tx := begin(t, d.As(t, executor), isolation)
 				_, err := tx.Exec(t.Context(), `select from shop.orders`)
 				require.NoError(t, err)
-				awaitExpiry(t, d, executor)
+				awaitExpiry(t, d.Connect(t, d.OwnerURL), executor)
 				require.Equal(t, "KF001", state(write(t, tx)))
 			})
 		}

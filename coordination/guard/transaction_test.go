@@ -66,7 +66,7 @@ func TestEverySessionOfAWorkerCarriesItsIdentityAndItsLimits(t *testing.T) {
 	d := fixture.Copy(t)
 	d.Exec(t, d.OwnerURL, seenSQL)
 	rt, err := coordination.Open(t.Context(), coordination.Config{
-		Application: fixture.Application, Version: fixture.Version, DatabaseURL: d.WorkerURL, Timing: fixture.Timing(),
+		Application: fixture.Application, Version: fixture.Version, DatabaseURL: d.WorkerURL, Timing: coordination.ProductionTiming(),
 		Environ: []string{},
 	})
 	require.NoError(t, err)
@@ -88,5 +88,5 @@ func TestEverySessionOfAWorkerCarriesItsIdentityAndItsLimits(t *testing.T) {
 	type limits struct{ Executor, ApplicationName, Statement, Idle, SilentPeer string }
 	seen, err := pgx.CollectRows(rows, pgx.RowToStructByPos[limits])
 	require.NoError(t, err)
-	require.Equal(t, []limits{{id, "kesita:" + id, "1500ms", "1s", "1500"}}, seen)
+	require.Equal(t, []limits{{id, "kesita:" + id, "15s", "10s", "15000"}}, seen)
 }

@@ -185,11 +185,11 @@ func requireNamed(t *testing.T, err error, object string) {
 	require.Contains(t, pg.Message, object)
 }
 
-// start opens a worker and ends it again.
+// start opens a worker and ends it again. With production's patience: the machine may be busy.
 func (s site) start(t *testing.T) error {
 	t.Helper()
 	rt, err := coordination.Open(t.Context(), coordination.Config{
-		Application: fixture.Application, Version: fixture.Version, DatabaseURL: s.WorkerURL, Timing: fixture.Timing(),
+		Application: fixture.Application, Version: fixture.Version, DatabaseURL: s.WorkerURL, Timing: coordination.ProductionTiming(),
 		Environ: []string{},
 	})
 	if err == nil {

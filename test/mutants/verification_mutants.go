@@ -25,6 +25,13 @@ func verificationMutants() []mutant {
 			"leftover prepared transactions are overlooked", one(`     where t.database = current_database()`, `     where false`),
 			schemaTests, "TestAPreparedTransactionOfAWorkerIsFound",
 		},
+	}
+}
+
+// startMutants let a migration, a start or a pool go on where it must end (C3, C7, F5, K1, K13).
+func startMutants() []mutant {
+	const endpoint, table = "coordination/guard/endpoint.go", "TestAHoleInTheFenceIsFoundByMigrationAndByStart/Table/"
+	return []mutant{
 		{
 			"a migration does not look for holes",
 			[]change{{"worker/migrate/sql/finish.sql", `, workflow_coordination.verify_guards()`, ``}},
@@ -57,22 +64,22 @@ func verificationMutants() []mutant {
 			[]change{{"coordination/journal/create.go", `	case number > Catalog:`, `	case number > 2*Catalog:`}},
 			migrateTests, "TestANewerCatalogIsRefusedAndNotTouched",
 		},
-		{"a migration with nothing to do locks leases", one(`    if to_regclass('workflow_coordination.executor_active') is null then
+		{"a migration with nothing to do locks leases", []change{{coordinationSQL, `    if to_regclass('workflow_coordination.executor_active') is null then
         create index executor_active`, `    if true then
-        create index if not exists executor_active`), migrateTests, "TestAMigrationThatHasNothingToDoWaitsForNoWorker"},
+        create index if not exists executor_active`}}, migrateTests, "TestAMigrationThatHasNothingToDoWaitsForNoWorker"},
 		{
 			"ports do not count",
-			[]change{{"coordination/guard/endpoint.go", `	return network + ":" + a`, `	return network + ":" + host + a[:0]`}},
+			[]change{{endpoint, `	return network + ":" + a`, `	return network + ":" + host + a[:0]`}},
 			guardTests, "TestSameEndpoint/other_port",
 		},
 		{
 			"fail-over hosts do not count",
-			[]change{{"coordination/guard/endpoint.go", `		if a := address(f.Host, f.Port); !slices.Contains(list, a) {`, `		if a := address(f.Host, f.Port); slices.Contains(list, a) {`}},
+			[]change{{endpoint, `		if a := address(f.Host, f.Port); !slices.Contains(list, a) {`, `		if a := address(f.Host, f.Port); slices.Contains(list, a) {`}},
 			guardTests, "TestSameEndpoint/one_more_fail-over_host",
 		},
 		{
 			"encryption without a name is enough",
-			[]change{{"coordination/guard/endpoint.go", `{ return encrypted && !skips }`, `{ return encrypted || skips }`}},
+			[]change{{endpoint, `{ return encrypted && !skips }`, `{ return encrypted || skips }`}},
 			guardTests, "TestCheckTransport",
 		},
 	}

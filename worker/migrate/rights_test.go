@@ -151,7 +151,7 @@ func TestARunningWorkerSurvivesAMigration(t *testing.T) {
 	t.Parallel()
 	d := fixture.New(t)
 	rt, err := coordination.Open(t.Context(), coordination.Config{
-		Application: fixture.Application, Version: fixture.Version, DatabaseURL: d.WorkerURL, Timing: fixture.Timing(),
+		Application: fixture.Application, Version: fixture.Version, DatabaseURL: d.WorkerURL, Timing: coordination.ProductionTiming(),
 		Environ: []string{},
 	})
 	require.NoError(t, err)
