@@ -64,7 +64,7 @@ vet:
 
 .PHONY: lint
 lint: ## golangci-lint, pinned in test/tools (the first run builds it)
-	$(LINT) run ./...
+	$(LINT) run --allow-parallel-runners ./...
 
 .PHONY: compile
 compile:
