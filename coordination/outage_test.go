@@ -121,7 +121,7 @@ func TestAStalledPrivateQueueEndsTheProcessWhileTheRestWorks(t *testing.T) {
 	harness.Submit(t, d, orders, "shop.order", "a")
 	o.AwaitStatus(t, "SUCCESS", "a")
 	<-r.Verdict()
-	require.Equal(t, 1, r.log.count(signal.Watchdog, signal.ProbeStalled))
+	harness.Await(t, "the watchdog says why", func() bool { return r.log.count(signal.Watchdog, signal.ProbeStalled) == 1 })
 	require.Equal(t, boot.ExitRestart, r.awaitExit(t))
 	require.Equal(t, "1", o.Text(t, `select count(*) from dbos.workflow_status where queue_name like 'kesita-probe-%'`), "given up on and joined, never doubled")
 	require.ErrorIs(t, r.stop(t.Context()), coordination.ErrNotClean)

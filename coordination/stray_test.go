@@ -90,7 +90,7 @@ func TestAClaimWhoseReadFailedGoesBackUncounted(t *testing.T) {
 	d := fixture.Copy(t)
 	o := noteClaims(t, d)
 	// A row that cannot be read, for workers alone: the probe and everybody's writes are not concerned.
-	o.Exec(t, `create table public.unreadable as select 'b' as workflow_id`)
+	o.Exec(t, `create table public.unreadable (workflow_id text)`)
 	o.Exec(t, `create function public.read(id text) returns boolean language plpgsql security definer as $$ begin
 		if exists (select from public.unreadable where workflow_id = id) then raise exception 'cannot read' using errcode = 'XX001'; end if;
 		return true; end $$`)
@@ -103,6 +103,7 @@ func TestAClaimWhoseReadFailedGoesBackUncounted(t *testing.T) {
 	for _, id := range []string{"a", "b", "c"} {
 		harness.Submit(t, d, orders, "shop.order", id)
 	}
+	o.Exec(t, `insert into public.unreadable values ('b')`)
 	require.NoError(t, r.Launch(t.Context()))
 	o.Await(t, "3", `select count(*) from dbos.workflow_status where status = 'PENDING' and queue_name = 'orders'`)
 	require.Empty(t, r.Host().Active())

@@ -23,7 +23,7 @@ func TestARefusedCheckpointEndsInAForcedExitAndAPeerCompletesTheWork(t *testing.
 	first := launch(t, config(d), single)
 	harness.Submit(t, d, orders, "shop.order", "a")
 	<-first.Verdict()
-	require.Equal(t, 1, first.log.count(signal.Watchdog, signal.CheckpointFailed))
+	harness.Await(t, "the watchdog says why", func() bool { return first.log.count(signal.Watchdog, signal.CheckpointFailed) == 1 })
 	require.Equal(t, boot.ExitRestart, first.awaitExit(t))
 	require.Equal(t, "PENDING", o.Status(t, "a"))
 	require.ErrorContains(t, first.stop(context.Background()), string(signal.CheckpointFailed))
