@@ -105,7 +105,8 @@ func TestAClaimWhoseReadFailedGoesBackUncounted(t *testing.T) {
 	}
 	o.Exec(t, `insert into public.unreadable values ('b')`)
 	require.NoError(t, r.Launch(t.Context()))
-	o.Await(t, "3", `select count(*) from dbos.workflow_status where status = 'PENDING' and queue_name = 'orders'`)
+	harness.Await(t, "the SDK cannot read what it claimed", func() bool { return r.log.count(signal.Workflow, signal.SDK) == 1 })
+	require.Equal(t, "3", o.Text(t, `select count(*) from dbos.workflow_status where status = 'PENDING' and queue_name = 'orders'`))
 	require.Empty(t, r.Host().Active())
 	o.Exec(t, `delete from public.unreadable`)
 	for _, id := range []string{"a", "b", "c"} {
