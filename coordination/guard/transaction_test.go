@@ -16,19 +16,19 @@ import (
 func TestTransactionBound(t *testing.T) {
 	t.Parallel()
 	d := fixture.Copy(t)
-	owner := d.Connect(t, d.OwnerURL)
 
 	for _, isolation := range isolations() {
 		t.Run("AnOlderTransactionIsRefusedAtItsNextWrite/"+string(isolation), func(t *testing.T) {
+			t.Parallel()
 			executor := uuid.New()
-			conn := d.As(t, executor)
-			register(t, conn, executor, longLease, 100)
+			conn, watcher := d.As(t, executor), d.Connect(t, d.OwnerURL)
+			register(t, conn, executor, longLease, 1000)
 			tx := begin(t, conn, isolation)
 			require.NoError(t, write(t, tx))
 			var began time.Time
 			require.NoError(t, tx.QueryRow(t.Context(), `select transaction_timestamp()`).Scan(&began))
 			require.Eventually(t, func() bool {
-				return scan[bool](t, owner, `select clock_timestamp() > $1::timestamptz + interval '100 ms'`, began)
+				return scan[bool](t, watcher, `select clock_timestamp() > $1::timestamptz + interval '1 second'`, began)
 			}, patience, poll)
 
 			require.Equal(t, "KF004", state(write(t, tx)))
