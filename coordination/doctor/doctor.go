@@ -8,6 +8,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the queries
 	"fmt"
@@ -95,9 +96,7 @@ type Config struct {
 	Database journal.Beginner
 	// WorkerURL leads to the same database with a worker's login. Without it the proof is not made.
 	WorkerURL string
-	// Timing is the profile of the workers; it decides what is late.
-	Timing timing.Timing
-	// Stuck is how long a pending workflow of a living owner may go without a recorded step. Default Timing.StepExecute.
+	// Stuck is how long a pending workflow of a living owner may go without a recorded step. Default: a step's budget.
 	Stuck time.Duration
 }
 
@@ -114,9 +113,6 @@ type place struct {
 
 // Examine makes every check. Errors are those of a database that cannot be reached or has no coordination schema.
 func Examine(ctx context.Context, config Config) (Report, error) {
-	if config.Stuck == 0 {
-		config.Stuck = config.Timing.StepExecute
-	}
 	var e examination
 	err := journal.Look(ctx, config.Database, func(tx pgx.Tx) error { return e.look(ctx, tx, config) })
 	if err != nil {
@@ -132,7 +128,9 @@ func Examine(ctx context.Context, config Config) (Report, error) {
 
 // examination collects the findings.
 type examination struct {
-	place    place
+	place place
+	// timing is the profile of the living workers: it decides what is late.
+	timing   timing.Timing
 	proof    Proof
 	findings []Finding
 }
@@ -143,6 +141,11 @@ func (e *examination) look(ctx context.Context, tx pgx.Tx, config Config) error 
 	if err := tx.QueryRow(ctx, placeSQL).Scan(&p.database, &p.started, &p.application, &p.schemaVersion, &p.now); err != nil {
 		return fmt.Errorf("examine database: %w", err)
 	}
+	peers, err := journal.ReadPeers(ctx, tx, p.application, "")
+	if err != nil {
+		return err
+	}
+	e.timing = peers.Timing()
 	if p.schemaVersion < schema.Version {
 		e.add(Finding{Check: CoordinationSchema, Severity: Error, Object: p.application, Detail: fmt.Sprintf("version %d, this release needs %d", p.schemaVersion, schema.Version)})
 	}
@@ -156,15 +159,21 @@ func (e *examination) look(ctx context.Context, tx pgx.Tx, config Config) error 
 	if catalog != nil {
 		e.add(Finding{Check: Catalog, Severity: Error, Object: journal.Schema, Detail: catalog.Error()})
 	}
+	return e.ask(ctx, tx, catalog == nil, config.Stuck)
+}
+
+// ask makes the checks that are queries over unfinished work.
+func (e *examination) ask(ctx context.Context, tx pgx.Tx, catalog bool, stuck time.Duration) error {
+	t := e.timing
 	bounds := journal.Bounds{
-		Overdue: float64(config.Timing.Scan+config.Timing.QueuePoll+config.Timing.Transaction) / float64(config.Timing.Lease),
-		Stuck:   config.Stuck, Unsettled: config.Timing.Probation, Stall: config.Timing.BacklogStall(config.Timing.QueuePoll), Limit: listed,
+		Overdue: float64(t.Scan+t.QueuePoll+t.Transaction) / float64(t.Lease),
+		Stuck:   cmp.Or(stuck, t.StepExecute), Unsettled: t.Probation, Stall: t.BacklogStall(t.QueuePoll), Limit: listed,
 	}
 	for _, c := range checks() {
 		if !c.query {
 			continue
 		}
-		if catalog != nil {
+		if !catalog {
 			e.add(Finding{Check: c.id, Severity: Error, Object: journal.Schema, Detail: "not made: the journal's catalog is another one"})
 			continue
 		}

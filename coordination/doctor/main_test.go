@@ -15,7 +15,6 @@ import (
 
 	"github.com/kesita/platform/coordination/doctor"
 	"github.com/kesita/platform/coordination/journal/journaltest"
-	"github.com/kesita/platform/coordination/timing"
 	"github.com/kesita/platform/test/fixture"
 	"github.com/kesita/platform/worker/localpg/localpgtest"
 )
@@ -40,7 +39,7 @@ func newPatient(t *testing.T, db *fixture.Database) patient {
 // examine looks with the reader's login, and tries with the worker's when that is given.
 func (p patient) examine(t *testing.T, workerURL string) doctor.Report {
 	t.Helper()
-	report, err := doctor.Examine(t.Context(), doctor.Config{Database: p.reader, WorkerURL: workerURL, Timing: timing.Production()})
+	report, err := doctor.Examine(t.Context(), doctor.Config{Database: p.reader, WorkerURL: workerURL})
 	require.NoError(t, err)
 	return report
 }

@@ -55,7 +55,7 @@ const (
 )
 
 // failure is one write that had the wrong answer.
-type failure struct{ kind, what, level string }
+type failure struct{ kind, persona, verdict, level string }
 
 // write is one statement that a worker may make.
 type write struct{ table, kind, statement string }
@@ -102,7 +102,7 @@ func (e *examination) prove(ctx context.Context, config Config) error {
 }
 
 func (e *examination) proveAt(ctx context.Context, config Config, level pgx.TxIsoLevel, failures map[string][]failure) error {
-	conn, err := connect(ctx, config.WorkerURL, config.Timing)
+	conn, err := connect(ctx, config.WorkerURL, e.timing)
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (s *stage) try(p persona) error {
 		case got == p.want && p.want != "":
 			s.refusals++
 		case got != p.want:
-			s.failures[w.table] = append(s.failures[w.table], failure{w.kind, "by " + p.name + " " + verdict(got, p.want), string(s.level)})
+			s.failures[w.table] = append(s.failures[w.table], failure{w.kind, p.name, verdict(got, p.want), string(s.level)})
 		}
 	}
 	_, err := s.tx.Exec(s.ctx, backSQL, pgx.QueryExecModeSimpleProtocol)
@@ -278,9 +278,9 @@ func (s *stage) try(p persona) error {
 func verdict(got, want string) string {
 	switch {
 	case got == "":
-		return "was let through"
+		return "let through"
 	case want == "":
-		return "was refused with " + got
+		return "refused with " + got
 	}
-	return "was answered with " + got + " instead of " + want
+	return "answered with " + got + " instead of " + want
 }

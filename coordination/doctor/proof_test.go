@@ -86,12 +86,12 @@ func weaknesses(guard string) []weakness {
 	return []weakness{
 		{"TriggerDropped", `drop trigger workflow_lease_guard on shop.orders`, "shop.orders", "let through"},
 		{"TriggerDisabled", `alter table dbos.streams disable trigger workflow_lease_guard`, "dbos.streams", "let through"},
-		{"NoGuardForDeletes", trigger + `insert or update on shop.orders for each statement execute function workflow_coordination.guard_write()`, "shop.orders", "delete by no identity was let through"},
+		{"NoGuardForDeletes", trigger + `insert or update on shop.orders for each statement execute function workflow_coordination.guard_write()`, "shop.orders", "delete by no identity, an empty identity, garbage as identity, an unknown executor"},
 		{"GuardForRowsOnly", `drop trigger workflow_lease_guard on shop.orders; create trigger row_guard before insert or update or delete on shop.orders
 			for each row execute function workflow_coordination.guard_write()`, "shop.orders", "let through"},
 		{"FunctionThatReturnsNull", changed("if not exists (select from", "return null; if not exists (select from"), "dbos.workflow_status", "let through"},
 		{"NoIdentityIsTakenForAnAPI", changed("if claimed is null or claimed", "if claimed is null then return null; end if; if claimed"), "shop.orders", "delete, insert, update by no identity was let through"},
-		{"AnEmptyIdentityIsTakenForNone", changed("if claimed is null or claimed", "if claimed = '' then return null; end if; if claimed is null or claimed"), "shop.orders", "by an empty identity"},
+		{"AnEmptyIdentityIsTakenForNone", changed("if claimed is null or claimed", "if claimed = '' then return null; end if; if claimed is null or claimed"), "shop.orders", "by an empty identity was let through"},
 		{"UnknownExecutorsMayWrite", changed("perform workflow_coordination.refuse(claimed::uuid);", `if not exists (select from workflow_coordination.executor e
 			where e.executor_id = claimed::uuid) then return null; end if; perform workflow_coordination.refuse(claimed::uuid);`), "shop.orders", "by an unknown executor"},
 		{"ExpiryIsNotChecked", changed("e.expires_at > clock_timestamp()", "true", "until <= clock_timestamp()", "false"), "shop.orders", "by an expired executor"},

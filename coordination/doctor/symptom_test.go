@@ -72,15 +72,15 @@ func ownerSymptoms() []symptom {
 		{"OwnerIsNotInTheRegistry", func(t *testing.T, p patient) {
 			p.insert(t, pending("a", executorID(1)), pending("b", executorID(1)), pending("c", executorID(2)).With("executor_id", "local"))
 		}, []finding{
-			{doctor.MissingRegistryRow, doctor.Error, executorID(1).String(), "2 pending workflows of kesita-shop kesita-shop-v1 name it, and it is not in the registry"},
-			{doctor.MissingRegistryRow, doctor.Error, "local", "1 pending workflows"},
+			{doctor.MissingRegistryRow, doctor.Error, executorID(1).String(), "pending workflows of kesita-shop kesita-shop-v1: 2; their owner is not in the registry"},
+			{doctor.MissingRegistryRow, doctor.Error, "local", "kesita-shop-v1: 1; their owner is not in the registry"},
 		}},
 		{"OwnerIsOfAnotherVersion", func(t *testing.T, p patient) {
 			p.insert(t, pending("a", p.executor(t, "live", "kesita-shop-v2", 0)))
-		}, []finding{{doctor.MissingRegistryRow, doctor.Error, "", "it is registered for kesita-shop-v2"}}},
+		}, []finding{{doctor.MissingRegistryRow, doctor.Error, "", "their owner is registered for kesita-shop-v2"}}},
 		{"OwnerExpiredJustNow", func(t *testing.T, p patient) { p.insert(t, pending("a", p.over(t, 1, "expired", 0))) }, []finding{
 			{doctor.ExpiredExecutor, doctor.Warning, executorID(1).String(), "its revocation is due"},
-			{doctor.OrphanedPending, doctor.Warning, executorID(1).String(), "1 pending workflows under an executor that is expired; the takeover is due"},
+			{doctor.OrphanedPending, doctor.Warning, executorID(1).String(), "pending workflows: 1; their executor is expired; the takeover is due"},
 		}},
 		{"OwnerExpiredLongAgo", func(t *testing.T, p patient) {
 			p.insert(t, pending("a", p.over(t, 1, "expired", 3)).With("started_at_epoch_ms", ago(3)))
@@ -89,7 +89,7 @@ func ownerSymptoms() []symptom {
 			{doctor.OrphanedPending, doctor.Error, executorID(1).String(), "the takeover is overdue"},
 		}},
 		{"LateClaimOfARevokedOwner", func(t *testing.T, p patient) { p.insert(t, pending("a", p.over(t, 1, "revoked", 600))) }, []finding{
-			{doctor.OrphanedPending, doctor.Warning, executorID(1).String(), "under an executor that is revoked; the takeover is due"},
+			{doctor.OrphanedPending, doctor.Warning, executorID(1).String(), "their executor is revoked; the takeover is due"},
 		}},
 		{"NobodyIsLeftToTakeOver", func(t *testing.T, p patient) {
 			p.exec(t, `delete from workflow_coordination.executor`)
@@ -97,7 +97,7 @@ func ownerSymptoms() []symptom {
 			p.insert(t, pending("a", p.over(t, 1, "released", 600)).With("started_at_epoch_ms", ago(600)))
 		}, []finding{
 			{doctor.OrphanedPending, doctor.Warning, executorID(1).String(), "released; no living peer could take them over"},
-			{doctor.StrandedVersion, doctor.Error, fixture.Application + " " + version, "1 unfinished workflows and no living executor"},
+			{doctor.StrandedVersion, doctor.Error, fixture.Application + " " + version, "unfinished workflows: 1; no executor"},
 		}},
 		{"AStepThatTakesTooLong", func(t *testing.T, p patient) {
 			live := p.executor(t, "live", version, 0)
@@ -125,13 +125,13 @@ func queueSymptoms() []symptom {
 			p.insert(t, enqueued("a", "orders").With("application_version", "kesita-shop-v0"), enqueued("b", "orders").With("application_version", "kesita-shop-v0").With("status", "DELAYED"),
 				enqueued("c", "orders").With("application_name", "kesita-other").With("created_at", ago(-1)), enqueued("ours", "orders").With("application_version", nil))
 		}, []finding{
-			{doctor.StrandedVersion, doctor.Error, fixture.Application + " kesita-shop-v0", "2 unfinished workflows"},
-			{doctor.StrandedVersion, doctor.Error, "kesita-other " + version, "1 unfinished workflows"},
+			{doctor.StrandedVersion, doctor.Error, fixture.Application + " kesita-shop-v0", "unfinished workflows: 2"},
+			{doctor.StrandedVersion, doctor.Error, "kesita-other " + version, "unfinished workflows: 1"},
 		}},
 		{"AQueueThatDoesNotExist", func(t *testing.T, p patient) {
 			p.insert(t, enqueued("a", "ghost"), enqueued("b", "_dbos_internal_queue"))
 		}, []finding{
-			{doctor.UnservedQueue, doctor.Error, "ghost", "1 workflows wait in a queue that is not registered"},
+			{doctor.UnservedQueue, doctor.Error, "ghost", "waiting workflows: 1; the queue is not registered"},
 		}},
 		{"AQueueThatNobodyPolls", func(t *testing.T, p patient) {
 			p.queue(t, "orders", 2)
@@ -144,15 +144,15 @@ func queueSymptoms() []symptom {
 			p.held(t, "a")
 			p.held(t, "b")
 		}, []finding{
-			{doctor.BlockedQueue, doctor.Error, "orders", "1 workflows wait; 2 of 2 places are taken: 0 by living executors, 2 by workflows that are held back, 0 by executors that are over"},
-			{doctor.HeldSuspect, doctor.Warning, fixture.Application + " " + version, "2 workflows are held back; on probation: none"},
+			{doctor.BlockedQueue, doctor.Error, "orders", "waiting workflows: 1; places taken: 2 of 2, by living executors: 0, by held work: 2, by executors that are over: 0"},
+			{doctor.HeldSuspect, doctor.Warning, fixture.Application + " " + version, "workflows held back: 2; on probation: none"},
 		}},
 		{"AQueueHalfFullOfTheDead", func(t *testing.T, p patient) {
 			p.queue(t, "orders", 2)
 			p.insert(t, pending("a", p.over(t, 1, "revoked", 5)), pending("b", p.executor(t, "live", version, 0)), enqueued("c", "orders"))
 		}, []finding{
 			{doctor.OrphanedPending, doctor.Warning, executorID(1).String(), "due"},
-			{doctor.BlockedQueue, doctor.Warning, "orders", "1 by living executors, 0 by workflows that are held back, 1 by executors that are over"},
+			{doctor.BlockedQueue, doctor.Warning, "orders", "by living executors: 1, by held work: 0, by executors that are over: 1"},
 		}},
 		{"AQueueFullOfLivingWork", func(t *testing.T, p patient) {
 			p.queue(t, "orders", 1)
@@ -254,7 +254,7 @@ func TestAnOpenTransactionOfAnExpiredExecutorIsNamed(t *testing.T) {
 	p.Expire(t, executor)
 	found := of(p.examine(t, ""), doctor.ExpiredExecutor)
 	require.Len(t, found, 1)
-	require.Contains(t, found[0].Detail, "1 of its transactions are still open")
+	require.Contains(t, found[0].Detail, "transactions of it that are still open: 1")
 	require.Equal(t, int64(1), found[0].Count)
 }
 

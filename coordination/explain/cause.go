@@ -178,12 +178,12 @@ func takeover(s *journal.Situation) answer {
 		until = until.Add(t.Transaction)
 		return answer{
 			cause: OwnerFrozen, until: &until, command: revoke,
-			why:  fmt.Sprintf("its owner is over, but %d of its transactions are still open and hold the takeover off", owner.Transactions),
+			why:  fmt.Sprintf("its owner is over, but open transactions of it hold the takeover off: %d", owner.Transactions),
 			move: "nothing at first: scanners end its sessions when a transaction may not last any longer; by hand:",
 		}
 	}
 	a := answer{
-		cause: TakeoverDue, until: &until, why: "its owner's lease is over; one of the " + fmt.Sprint(s.Peers.Live) + " living peers takes it over",
+		cause: TakeoverDue, until: &until, why: fmt.Sprintf("its owner's lease is over; a living peer takes it over, there are %d", s.Peers.Live),
 		move: "nothing: the next scan does it",
 	}
 	if w.Now.After(until) {

@@ -140,7 +140,7 @@ func claimedCases() []staged {
 		{"takeover-due", func(t *testing.T, s scene) {
 			s.executor(t, "live", 0)
 			s.insert(t, s.row(s.executor(t, "expired", time.Second), "PENDING").With("started_at_epoch_ms", milli(time.Hour)))
-		}, explain.TakeoverDue, "one of the 1 living peers takes it over", "", 5 * time.Second},
+		}, explain.TakeoverDue, "a living peer takes it over, there are 1", "", 5 * time.Second},
 		{"takeover-overdue", func(t *testing.T, s scene) {
 			s.executor(t, "live", 0)
 			s.insert(t, s.row(s.executor(t, "expired", time.Minute), "PENDING").With("started_at_epoch_ms", milli(time.Hour)))
@@ -148,7 +148,7 @@ func claimedCases() []staged {
 		{"late-claim", func(t *testing.T, s scene) {
 			s.executor(t, "live", 0)
 			s.insert(t, s.row(s.executor(t, "revoked", time.Hour), "PENDING"))
-		}, explain.TakeoverDue, "takes it over", "", 6 * time.Second},
+		}, explain.TakeoverDue, "a living peer takes it over", "", 6 * time.Second},
 		{"no-peer", func(t *testing.T, s scene) { s.insert(t, s.row(s.executor(t, "expired", time.Second), "PENDING")) }, explain.VersionNotRunning, "nobody is left to take it over", "", 0},
 		{"held", func(t *testing.T, s scene) {
 			s.executor(t, "live", 0)
@@ -215,7 +215,7 @@ func waitingCases() []staged {
 			s.executor(t, "live", 0)
 			s.register(t, "")
 			s.insert(t, s.row(nil, "ENQUEUED").With("updated_at", milli(5*time.Minute)))
-		}, explain.QueueNotServed, "has room and 1 workers live, but nobody claims", "", 0},
+		}, explain.QueueNotServed, "has room and workers are alive (1), but nobody claims", "", 0},
 		{"no-partition", func(t *testing.T, s scene) {
 			s.executor(t, "live", 0)
 			s.register(t, "partition_concurrency", 1)
@@ -300,7 +300,7 @@ func TestAFrozenOwnerIsNamed(t *testing.T) {
 	s.Expire(t, executor)
 	e := s.explain(t)
 	require.Equal(t, explain.OwnerFrozen, e.Cause)
-	require.Contains(t, e.Why, "1 of its transactions are still open")
+	require.Contains(t, e.Why, "open transactions of it hold the takeover off: 1")
 	require.Equal(t, "kesita executors revoke "+executor.String(), e.Command)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, explain.TakeoverDue, s.explain(t).Cause)

@@ -100,7 +100,7 @@ func unlimited(s *journal.Situation) answer {
 	}
 	if budget := s.Peers.Timing().BacklogStall(poll); w.Now.Sub(since) > budget {
 		return answer{
-			cause: QueueNotServed, why: fmt.Sprintf("queue %s has room and %d workers live, but nobody claims", w.Queue, s.Peers.Live),
+			cause: QueueNotServed, why: fmt.Sprintf("queue %s has room and workers are alive (%d), but nobody claims", w.Queue, s.Peers.Live),
 			move: "a worker that serves this queue: one that listens and stalls is ended by its own monitor",
 		}
 	}

@@ -153,8 +153,8 @@ func Explain(ctx context.Context, db Connection, workflowID string) (*Situation,
 	if err := s.readOwner(ctx, db); err != nil {
 		return nil, err
 	}
-	if s.Peers, err = row[Peers](ctx, db, explainPeersSQL, w.Application, w.Version); err != nil {
-		return nil, fmt.Errorf("read peers: %w", err)
+	if s.Peers, err = ReadPeers(ctx, db, w.Application, w.Version); err != nil {
+		return nil, err
 	}
 	if err := s.readQueue(ctx, db); err != nil {
 		return nil, err
@@ -175,6 +175,15 @@ func Explain(ctx context.Context, db Connection, workflowID string) (*Situation,
 	}
 	s.Checkpoints = histories[0].Checkpoints
 	return &s, nil
+}
+
+// ReadPeers counts the living executors of an application and version; an empty version stands for any.
+func ReadPeers(ctx context.Context, db Connection, application, version string) (Peers, error) {
+	peers, err := row[Peers](ctx, db, explainPeersSQL, application, version)
+	if err != nil {
+		return Peers{}, fmt.Errorf("read peers: %w", err)
+	}
+	return peers, nil
 }
 
 // readOwner: an owner that is no UUID was never one of ours.

@@ -31,11 +31,17 @@ var operatorBurySQL string
 //go:embed sql/operator_login.sql
 var operatorLoginSQL string
 
+//go:embed sql/operator_duplicate.sql
+var operatorDuplicateSQL string
+
 //go:embed sql/operator_list.sql
 var operatorListSQL string
 
 // ErrNotOwner says that the login may not act as the owner of the database. Match with errors.Is.
 var ErrNotOwner = errors.New("login is not the owner of this database")
+
+// ErrDuplicate says that a quarantined workflow cannot be retried while another one of its queue has its deduplication ID.
+var ErrDuplicate = errors.New("another workflow of the queue has its deduplication ID")
 
 // ErrMixedWork says that an unregistered executor is named by work of several applications or versions, or of none.
 var ErrMixedWork = errors.New("work of several applications or versions names this executor")
@@ -94,8 +100,15 @@ func (o Operator) Recover(ctx context.Context, executor uuid.UUID) (Recovery, er
 }
 
 // Retry puts a quarantined workflow back into its queue with all its attempts: the protection is reset (P3). False:
-// it is not quarantined.
+// it is not quarantined. ErrDuplicate changes nothing.
 func (o Operator) Retry(ctx context.Context, workflowID string) (done bool, err error) {
+	var duplicate bool
+	if err := o.db.QueryRow(ctx, operatorDuplicateSQL, workflowID).Scan(&duplicate); err != nil {
+		return false, fmt.Errorf("retry workflow: %w", err)
+	}
+	if duplicate {
+		return false, fmt.Errorf("retry workflow: %w", ErrDuplicate)
+	}
 	if err := o.db.QueryRow(ctx, operatorRetrySQL, workflowID).Scan(&done); err != nil {
 		return false, fmt.Errorf("retry workflow: %w", err)
 	}

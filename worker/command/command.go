@@ -36,11 +36,17 @@ type line struct {
 		Submit taskSubmitCommand `cmd:"" help:"Submit a document to be summarised."`
 		Status taskStatusCommand `cmd:"" help:"Show a task and, when it is done, its summary."`
 	} `cmd:"" help:"Work of the product service."`
-	Executors executorsCommand `cmd:"" help:"List the leases of the workers, the most recently renewed first."`
-	Demo      demoCommand      `cmd:"" help:"Run the whole platform on this machine, kill replicas, and show that nothing is lost."`
-	Worker    workerCommand    `cmd:"" hidden:"" passthrough:"" help:"Run a worker process."`
-	Provider  providerCommand  `cmd:"" hidden:"" passthrough:"" help:"Run the summary provider."`
-	Version   versionCommand   `cmd:"" help:"Show version, revision, Go, SDK and catalog."`
+	Executors struct {
+		List   executorsCommand `cmd:"" default:"withargs" help:"List the leases of the workers, the most recently renewed first."`
+		Revoke revokeCommand    `cmd:"" help:"Take an executor out and have its work moved. The login is the owner's."`
+	} `cmd:"" help:"Leases of the workers."`
+	Doctor     doctorCommand      `cmd:"" help:"Prove the fence of a live database and list work that nobody will move."`
+	Explain    explainCommand     `cmd:"" help:"Say why a workflow does not move, and what would move it."`
+	Quarantine quarantineCommands `cmd:"" help:"Work that lost its last allowed worker, or that no worker knows."`
+	Demo       demoCommand        `cmd:"" help:"Run the whole platform on this machine, kill replicas, and show that nothing is lost."`
+	Worker     workerCommand      `cmd:"" hidden:"" passthrough:"" help:"Run a worker process."`
+	Provider   providerCommand    `cmd:"" hidden:"" passthrough:"" help:"Run the summary provider."`
+	Version    versionCommand     `cmd:"" help:"Show version, revision, Go, SDK and catalog."`
 }
 
 // Main runs one command and returns the exit status. SIGINT and SIGTERM cancel it; a second one ends the process.

@@ -75,7 +75,7 @@ func (c corpusAddCommand) Run(ctx context.Context, s *session) error {
 	if err != nil {
 		return failure{what: what, err: err}
 	}
-	pool, err := open(ctx, url)
+	pool, err := open(ctx, url, nil)
 	if err != nil {
 		return failure{what: what, err: err}
 	}
@@ -170,7 +170,7 @@ func (c corpusStatusCommand) Run(ctx context.Context, s *session) error {
 	if err != nil {
 		return failure{what: what, err: err}
 	}
-	pool, err := open(ctx, url)
+	pool, err := open(ctx, url, nil)
 	if err != nil {
 		return failure{what: what, err: err}
 	}
@@ -216,7 +216,7 @@ func (c corpusSearchCommand) Run(ctx context.Context, s *session) error {
 	if err != nil {
 		return failure{what: what, err: err}
 	}
-	pool, err := open(ctx, url)
+	pool, err := open(ctx, url, nil)
 	if err != nil {
 		return failure{what: what, err: err}
 	}

@@ -3,15 +3,12 @@ package command
 import (
 	"context"
 	_ "embed" // the query
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"github.com/kesita/platform/worker/settings"
 )
 
 //go:embed sql/executors.sql
@@ -46,13 +43,13 @@ type executor struct {
 
 // Run implements kong's command.
 func (c executorsCommand) Run(ctx context.Context, s *session) error {
-	urls, err := c.all(s)
+	places, err := c.all(s)
 	if err != nil {
 		return failure{what: "executors", err: err}
 	}
 	found := executors{Executors: []executor{}}
-	for _, url := range urls {
-		some, err := c.read(ctx, url)
+	for _, p := range places {
+		some, err := c.read(ctx, p.url)
 		if err != nil {
 			return failure{what: "list executors", err: err}
 		}
@@ -61,24 +58,8 @@ func (c executorsCommand) Run(ctx context.Context, s *session) error {
 	return s.print(found)
 }
 
-// all returns the one database that was named, or those of all services.
-func (c executorsCommand) all(s *session) ([]string, error) {
-	var urls []string
-	var faults []error
-	for _, t := range targets() {
-		if url := s.environ[t.variable()]; c.DatabaseURL == "" && url != "" {
-			urls, faults = append(urls, url), append(faults, settings.CheckDatabase(url))
-		}
-	}
-	if len(urls) > 0 {
-		return urls, errors.Join(faults...)
-	}
-	url, err := c.of(s, productTarget())
-	return []string{url}, err
-}
-
 func (c executorsCommand) read(ctx context.Context, url string) ([]executor, error) {
-	pool, err := open(ctx, url)
+	pool, err := open(ctx, url, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func TestFaultsAreOneLineAndAStatus(t *testing.T) {
 
 func TestEveryCommandExplainsItself(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "migrate", "corpus", "corpus add", "corpus status", "corpus search", "task", "task submit", "task status", "executors", "demo", "version"} {
+	for _, name := range []string{"", "migrate", "corpus", "corpus add", "corpus status", "corpus search", "task", "task submit", "task status", "executors", "executors list", "executors revoke", "doctor", "explain", "quarantine list", "quarantine show", "quarantine retry", "quarantine grant", "quarantine unpark", "demo", "version"} {
 		require.Contains(t, ok(t, nil, "", append(strings.Fields(name), "--help")...), "Usage: kesita "+name)
 	}
 }

@@ -61,7 +61,7 @@ func (c taskSubmitCommand) Run(ctx context.Context, s *session) error {
 	if err != nil {
 		return failure{what: what, err: err}
 	}
-	pool, err := open(ctx, url)
+	pool, err := open(ctx, url, nil)
 	if err != nil {
 		return failure{what: what, err: err}
 	}
@@ -114,7 +114,7 @@ func (c taskStatusCommand) Run(ctx context.Context, s *session) error {
 	if err != nil {
 		return failure{what: what, err: err}
 	}
-	pool, err := open(ctx, url)
+	pool, err := open(ctx, url, nil)
 	if err != nil {
 		return failure{what: what, err: err}
 	}

@@ -28,8 +28,8 @@ with limited as (
 select case when u.alive = 0 then 'error' else 'warning' end as severity,
        u.queue_name || coalesce(', partition ' || u.part, '') as object, u.waiting as count,
        floor(extract(epoch from clock_timestamp()) * 1000)::bigint - u.since as age_ms,
-       u.waiting || ' workflows wait; ' || u.taken || ' of ' || u.places || ' places are taken: ' || u.alive || ' by living executors, '
-           || u.held || ' by workflows that are held back, ' || (u.taken - u.alive - u.held) || ' by executors that are over' as detail,
+       'waiting workflows: ' || u.waiting || '; places taken: ' || u.taken || ' of ' || u.places || ', by living executors: ' || u.alive
+           || ', by held work: ' || u.held || ', by executors that are over: ' || (u.taken - u.alive - u.held) as detail,
        count(*) over () as total
   from use u where u.waiting > 0 and u.taken >= u.places and u.alive < u.taken
  order by 1, u.since limit @limit

@@ -10,7 +10,7 @@ with expired as (
 select case when e.peer and e.age_ms > e.lease_ms * @overdue::float8 then 'error' else 'warning' end as severity,
        e.executor_id::text as object, coalesce(t.transactions, 0) as count, e.age_ms,
        case when not e.peer then 'no living peer could revoke it'
-            when coalesce(t.transactions, 0) > 0 then t.transactions || ' of its transactions are still open, the oldest for ' || t.oldest_ms / 1000 || ' s'
+            when coalesce(t.transactions, 0) > 0 then 'transactions of it that are still open: ' || t.transactions || ', the oldest for ' || t.oldest_ms / 1000 || ' s'
             when e.age_ms > e.lease_ms * @overdue::float8 then 'its revocation is overdue'
             else 'its revocation is due' end as detail,
        count(*) over () as total

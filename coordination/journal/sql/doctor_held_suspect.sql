@@ -5,7 +5,7 @@ with held as (
 )
 select 'warning' as severity, h.kind as object, count(*) filter (where h.waits) as count,
        floor(extract(epoch from clock_timestamp() - min(h.held_at) filter (where h.waits)) * 1000)::bigint as age_ms,
-       count(*) filter (where h.waits) || ' workflows are held back; on probation: '
+       'workflows held back: ' || count(*) filter (where h.waits) || '; on probation: '
            || coalesce(min(h.workflow_id) filter (where h.released_at is not null), 'none') as detail,
        count(*) over () as total
   from held h group by h.kind having count(*) filter (where h.waits) > 0

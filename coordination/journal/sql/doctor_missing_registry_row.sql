@@ -12,8 +12,8 @@ with pending as (
 )
 select 'error' as severity, coalesce(nullif(s.executor_id, ''), '(none)') as object, s.n as count,
        floor(extract(epoch from clock_timestamp()) * 1000)::bigint - s.since as age_ms,
-       s.n || ' pending workflows of ' || coalesce(s.application_name, '(no application)') || ' ' || coalesce(s.application_version, '(no version)')
-           || case when s.known then ' name it, but it is registered for ' || s.owner_version
-                   else ' name it, and it is not in the registry' end as detail,
+       'pending workflows of ' || coalesce(s.application_name, '(no application)') || ' ' || coalesce(s.application_version, '(no version)')
+           || ': ' || s.n || case when s.known then '; their owner is registered for ' || s.owner_version
+                                  else '; their owner is not in the registry' end as detail,
        count(*) over () as total
   from strange s order by s.since limit @limit

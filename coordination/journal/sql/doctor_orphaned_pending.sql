@@ -19,9 +19,9 @@ with pending as (
 )
 select case when o.peer and o.age_ms > o.lease_ms * @overdue::float8 then 'error' else 'warning' end as severity,
        o.executor_id::text as object, o.n as count, o.age_ms,
-       o.n || ' pending workflows under an executor that is ' || case when o.state = 'active' then 'expired' else o.state end
+       'pending workflows: ' || o.n || '; their executor is ' || case when o.state = 'active' then 'expired' else o.state end
            || case when not o.peer then '; no living peer could take them over'
-                   when coalesce(t.transactions, 0) > 0 then '; ' || t.transactions || ' open transactions of it hold the takeover off'
+                   when coalesce(t.transactions, 0) > 0 then '; open transactions of it hold the takeover off: ' || t.transactions
                    when o.age_ms > o.lease_ms * @overdue::float8 then '; the takeover is overdue'
                    else '; the takeover is due' end as detail,
        count(*) over () as total

@@ -11,7 +11,7 @@ with unfinished as (
 )
 select 'error' as severity, coalesce(k.application_name, '(any application)') || ' ' || coalesce(k.application_version, '(any version)') as object,
        k.n as count, floor(extract(epoch from clock_timestamp()) * 1000)::bigint - k.since as age_ms,
-       k.n || ' unfinished workflows and no living executor of this application and version' as detail,
+       'unfinished workflows: ' || k.n || '; no executor of this application and version is alive' as detail,
        count(*) over () as total
   from kind k
  where not exists (select from workflow_coordination.executor e

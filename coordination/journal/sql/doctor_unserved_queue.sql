@@ -18,7 +18,7 @@ with waiting as (
       from waiting w left join dbos.queues q on q.name = w.queue_name
 )
 select case when j.registered then 'warning' else 'error' end as severity, coalesce(nullif(j.queue_name, ''), '(none)') as object, j.n as count, j.age_ms,
-       j.n || case when j.registered then ' workflows wait, there is room, and nobody claims' else ' workflows wait in a queue that is not registered' end as detail,
+       'waiting workflows: ' || j.n || case when j.registered then '; there is room, and nobody claims' else '; the queue is not registered' end as detail,
        count(*) over () as total
   from judged j
  where not j.registered or j.room and j.last_claim is null and j.age_ms > @stall_ms::bigint
