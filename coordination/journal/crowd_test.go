@@ -13,6 +13,7 @@ import (
 	"github.com/kesita/platform/coordination/guard"
 	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/coordination/journal/journaltest"
+	"github.com/kesita/platform/coordination/timing"
 	"github.com/kesita/platform/test/fixture"
 )
 
@@ -70,10 +71,9 @@ func (c *crowd) expire(t require.TestingT, executor uuid.UUID) {
 // pool carries the identity of id, as a worker's control pool does.
 func (c *crowd) pool(t testing.TB, id uuid.UUID) *pgxpool.Pool {
 	t.Helper()
-	timing := fixture.Timing()
-	config, err := guard.Identity{ExecutorID: id, Timing: timing}.PoolConfig(c.db.WorkerURL, 6)
+	config, err := guard.Identity{ExecutorID: id, Timing: timing.Production()}.PoolConfig(c.db.WorkerURL, 6)
 	require.NoError(t, err)
-	config.ConnConfig.RuntimeParams["lock_timeout"] = timing.RowLock.String()
+	config.ConnConfig.RuntimeParams["lock_timeout"] = fixture.Timing().RowLock.String()
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
@@ -84,7 +84,7 @@ func (c *crowd) pool(t testing.TB, id uuid.UUID) *pgxpool.Pool {
 func (c *crowd) patient(t testing.TB) (*journal.Journal, uuid.UUID) {
 	t.Helper()
 	id := c.executor(t, "live")
-	config, err := guard.Identity{ExecutorID: id, Timing: fixture.Timing().Scale(20)}.PoolConfig(c.db.WorkerURL, 6)
+	config, err := guard.Identity{ExecutorID: id, Timing: timing.Production().Scale(2)}.PoolConfig(c.db.WorkerURL, 6)
 	require.NoError(t, err)
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	require.NoError(t, err)

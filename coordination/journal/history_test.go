@@ -25,9 +25,11 @@ const queue = "orders"
 // O3: what happened to a workflow can be read from the owning database, step by step, without its data.
 func TestAHistoryTellsStatesClaimsAndCheckpoints(t *testing.T) {
 	t.Parallel()
-	d := fixture.New(t)
+	d := fixture.Copy(t)
+	pace := coordination.ProductionTiming() // a short lease would end the whole test binary on a busy machine
+	pace.QueuePoll = fixture.Timing().QueuePoll
 	rt, err := coordination.Open(t.Context(), coordination.Config{
-		Application: fixture.Application, Version: fixture.Version, DatabaseURL: d.WorkerURL, Timing: fixture.Timing(),
+		Application: fixture.Application, Version: fixture.Version, DatabaseURL: d.WorkerURL, Timing: pace,
 		Environ: []string{},
 	})
 	require.NoError(t, err)

@@ -131,7 +131,7 @@ func aCheckFailsWhenTheDatabaseIsAwayHoweverFreshTheLease(t *testing.T, d *fixtu
 	began := time.Now()
 	_, err = h.Check(t.Context())
 	require.Equal(t, fault.Outage, fault.Of(err), "%v", err)
-	require.Less(t, time.Since(began), limits().LeaseCheck+2*time.Second)
+	require.Less(t, time.Since(began), limits().LeaseCheck+limits().Statement)
 	p.speak()
 	p.refuse(true)
 	_, err = h.Check(t.Context())

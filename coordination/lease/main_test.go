@@ -60,8 +60,14 @@ const (
 	poll     = 2 * time.Millisecond
 )
 
-// limits are a tenth of production's: a lease of 7.5 s, an attempt of 0.5 s.
-func limits() timing.Timing { return fixture.Timing() }
+// limits are a tenth of production's where a test waits for them, and generous where a busy machine must not be taken
+// for a fault: a renewal each second, attempts and checks of 2 s, a lease of 20 s.
+func limits() timing.Timing {
+	l, production := fixture.Timing(), timing.Production()
+	l.Lease, l.RenewAttempt, l.LeaseCheck = 2*production.Renew, production.LeaseCheck, production.LeaseCheck
+	l.Statement, l.IdleInTransaction, l.Connect = production.Statement, production.IdleInTransaction, production.Connect
+	return l
+}
 
 // holder is one executor with its lease, its way to the database and what it was told.
 type holder struct {

@@ -26,7 +26,7 @@ import (
 func scannerOf(t *testing.T, d *fixture.Database, limits timing.Timing) (scanner *recovery.Scanner, lines *bytes.Buffer) {
 	t.Helper()
 	id := d.Executor(t, time.Hour.Milliseconds())
-	config, err := guard.Identity{ExecutorID: id, Timing: fixture.Timing()}.PoolConfig(d.WorkerURL, 4)
+	config, err := guard.Identity{ExecutorID: id, Timing: timing.Production()}.PoolConfig(d.WorkerURL, 4)
 	require.NoError(t, err)
 	control, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestTheSessionsOfALiveExecutorAreNeverEnded(t *testing.T) {
 	t.Parallel()
 	d := fixture.Copy(t)
 	live, lost := d.Executor(t, time.Hour.Milliseconds()), d.Executor(t, time.Hour.Milliseconds())
-	config, err := guard.Identity{ExecutorID: live, Timing: fixture.Timing()}.PoolConfig(d.WorkerURL, 2)
+	config, err := guard.Identity{ExecutorID: live, Timing: timing.Production()}.PoolConfig(d.WorkerURL, 2)
 	require.NoError(t, err)
 	control, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
