@@ -65,7 +65,7 @@ func TestTheGuideWorks(t *testing.T) {
 
 	out := start(t, []string{"DATABASE_URL=" + url("owner")}, "migrate").wait(t)
 	require.Equal(t, 0, out.code, out.stderr)
-	worker := start(t, []string{"DATABASE_URL=" + url("worker"), "HTTP_ADDRESS=127.0.0.1:0", fast})
+	worker := start(t, []string{"DATABASE_URL=" + url("worker"), "HTTP_ADDRESS=127.0.0.1:0", calm})
 	worker.awaitStatus(t, "ready", 200)
 	runAPI(t, url("api"), "2026-0002")
 	invoices := place{admin: server.AdminURL("invoices")}

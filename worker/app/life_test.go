@@ -12,14 +12,18 @@ import (
 	"github.com/kesita/platform/worker/localpg"
 )
 
-// fast is a tenth of production: a lease of 7.5 s, a watchdog of 4.5 s.
-const fast = "TIMING=demo"
+const (
+	// fast is a tenth of production: a lease of 7.5 s, a watchdog of 4.5 s. For tests that wait for them.
+	fast = "TIMING=demo"
+	// calm is half of production, for tests in which a busy machine must not give a verdict.
+	calm = "TIMING=0.5"
+)
 
 // The whole way: live before ready, work done, an orderly stop with status 0 that gives the lease back (H1, H2, H3).
 func TestAWorkerWorksUntilItIsTold(t *testing.T) {
 	t.Parallel()
 	p := migrated(t)
-	worker := start(t, p.worker(fast))
+	worker := start(t, p.worker(calm))
 	worker.awaitStatus(t, "live", 200)
 	worker.awaitStatus(t, "ready", 200)
 	require.Equal(t, 200, worker.ask(t, "startup"))
@@ -39,7 +43,7 @@ func TestAWorkerWorksUntilItIsTold(t *testing.T) {
 func TestAnInterruptStopsAWorkerInAnOrderlyWay(t *testing.T) {
 	t.Parallel()
 	p := migrated(t)
-	worker := start(t, p.worker(fast))
+	worker := start(t, p.worker(calm))
 	worker.awaitStatus(t, "ready", 200)
 	worker.signal(t, syscall.SIGINT)
 	require.Equal(t, boot.ExitClean, worker.wait(t).code)

@@ -40,7 +40,7 @@ func runInside(t testing.TB, p place, service app.Service) inside {
 	w := inside{stop, &output{}, &output{}, make(chan int, 1)}
 	ended := make(chan struct{})
 	go func() {
-		w.code <- app.Main(ctx, service, nil, p.worker(fast), w.stdout, w.stderr)
+		w.code <- app.Main(ctx, service, nil, p.worker(calm), w.stdout, w.stderr)
 		close(ended)
 	}()
 	t.Cleanup(func() { stop(); <-ended })

@@ -157,7 +157,8 @@ func (p place) work(t testing.TB, service app.Service, environ ...string) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan int, 1)
 	go func() {
-		environ = append(environ, "DATABASE_URL="+p.url("worker"), "HTTP_ADDRESS=127.0.0.1:0", "TIMING=demo")
+		// Half of production's: a verdict of the watchdog would end this process, the tests.
+		environ = append(environ, "DATABASE_URL="+p.url("worker"), "HTTP_ADDRESS=127.0.0.1:0", "TIMING=0.5")
 		done <- app.Main(ctx, service, nil, environ, io.Discard, os.Stderr)
 	}()
 	t.Cleanup(func() {
