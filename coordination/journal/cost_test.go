@@ -43,6 +43,9 @@ func TestTheCostOfAScanDoesNotGrowWithHistory(t *testing.T) {
 			c.requireFewReads(t, conn, statistics+": recover", `select workflow_coordination.recover_executor($1, $2, 4, 100)`, scanner, lost)
 			c.requireFewReads(t, conn, statistics+": recover", `select workflow_coordination.recover_executor($1, $2, 4, 100)`, scanner, late)
 			c.requireFewReads(t, conn, statistics+": release suspect", `select workflow_coordination.release_suspect($1, 1)`, scanner)
+			for _, call := range []string{"own_claims", "adopt_exhausted", "take_unsignalled", "take_unsettled"} {
+				c.requireFewReads(t, conn, statistics+": "+call, `select workflow_coordination.`+call+`($1)`, scanner)
+			}
 			c.requireFewReads(t, conn, statistics+": remove probe", `select workflow_coordination.remove_probe($1)`, lost)
 		}
 	}

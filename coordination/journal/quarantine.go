@@ -66,31 +66,45 @@ func (j *Journal) Signal(ctx context.Context, tell func(Exhausted)) (signalled i
 	return signalled, nil
 }
 
+// Settlement is what became of one workflow that was due.
+type Settlement struct {
+	WorkflowID string
+	// Due is false when there was nothing to settle.
+	Due bool
+	// Failure is what the settlement ended with; nil when it is done.
+	Failure error
+}
+
 // Settle locks one workflow that is due, has settle write its business state, and notes the result; retry says how
-// long to wait after the given number of failures. settled is false when nothing was due. A crash anywhere leaves
-// the workflow unsettled and settle is called again: it must be idempotent (P3).
-func (j *Journal) Settle(ctx context.Context, settle func(ctx context.Context, workflowID, name string) error, retry func(failures int) time.Duration) (workflowID string, due bool, failure, err error) {
+// long to wait after the given number of failures. A crash anywhere leaves the workflow unsettled and settle is called
+// again: it must be idempotent (P3), and short: the lock is a transaction that idles meanwhile (K4).
+func (j *Journal) Settle(ctx context.Context, settle func(ctx context.Context, workflowID, name string) error, retry func(failures int) time.Duration) (done Settlement, err error) {
+	var again *int64
 	err = pgx.BeginFunc(ctx, j.control, func(tx pgx.Tx) error {
 		var name string
 		var failures int
-		scan := tx.QueryRow(ctx, quarantineUnsettledSQL, j.executor).Scan(&workflowID, &name, &failures)
+		scan := tx.QueryRow(ctx, quarantineUnsettledSQL, j.executor).Scan(&done.WorkflowID, &name, &failures)
 		if errors.Is(scan, pgx.ErrNoRows) {
 			return nil
 		}
 		if scan != nil {
 			return scan
 		}
-		due = true
-		var again *int64
-		if failure = settle(ctx, workflowID, name); failure != nil {
+		done.Due = true
+		if done.Failure = settle(ctx, done.WorkflowID, name); done.Failure != nil {
 			wait := retry(failures + 1).Milliseconds()
 			again = &wait
 		}
-		_, err := tx.Exec(ctx, quarantineSettledSQL, j.executor, workflowID, again)
+		_, err := tx.Exec(ctx, quarantineSettledSQL, j.executor, done.WorkflowID, again)
 		return err
 	})
-	if err != nil {
-		return workflowID, due, failure, fmt.Errorf("settle quarantined workflow: %w", err)
+	if err != nil && done.Failure != nil && ctx.Err() == nil {
+		// The settlement may have taken the transaction with it. Its failure has to count all the same, or it would be
+		// tried again without a pause.
+		_, err = j.control.Exec(ctx, quarantineSettledSQL, j.executor, done.WorkflowID, again)
 	}
-	return workflowID, due, failure, nil
+	if err != nil {
+		return done, fmt.Errorf("settle quarantined workflow: %w", err)
+	}
+	return done, nil
 }

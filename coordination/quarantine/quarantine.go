@@ -18,14 +18,24 @@ import (
 )
 
 // Hook settles the business state of one workflow as failed. It must be idempotent, and nil also means that there is
-// nothing to settle. The name is the one that the workflow was registered under.
+// nothing to settle. The name is the one that the workflow was registered under. It has half of
+// Timing.IdleInTransaction: one short write. While one that ignored its cancellation still runs, this process settles
+// nothing else.
 type Hook func(ctx context.Context, workflowID, name string) error
+
+// Decisions about a hook that gave no answer of its own.
+var (
+	// ErrHookPanicked says that the hook panicked. It does not repeat the value, which may hold data.
+	ErrHookPanicked = errors.New("settlement hook panicked")
+	// ErrHookSlow says that the hook did not return in its time.
+	ErrHookSlow = errors.New("settlement hook took too long")
+)
 
 // Journal is what the quarantine asks of the journal.
 type Journal interface {
 	Adopt(ctx context.Context) (adopted int, err error)
 	Signal(ctx context.Context, tell func(journal.Exhausted)) (signalled int, err error)
-	Settle(ctx context.Context, settle func(ctx context.Context, workflowID, name string) error, retry func(failures int) time.Duration) (workflowID string, due bool, failure, err error)
+	Settle(ctx context.Context, settle func(ctx context.Context, workflowID, name string) error, retry func(failures int) time.Duration) (journal.Settlement, error)
 }
 
 // Config is what a Settler needs.
@@ -41,6 +51,8 @@ type Config struct {
 type Settler struct {
 	config Config
 	loop   *service.Loop
+	// left is where a hook that was left behind will report; nil when there is none.
+	left <-chan error
 }
 
 // New returns a settler that is not running yet.
@@ -61,35 +73,85 @@ type Result struct {
 	Adopted, Signalled, Settled, Failed int
 }
 
-// RunOnce signals what is new and settles everything that is due.
+// RunOnce signals what is new and settles what is due, for no longer than Timing.Scan: what is newly quarantined must
+// not wait behind many slow settlements to be signalled.
 func (s *Settler) RunOnce(ctx context.Context) (result Result, err error) {
 	defer func() {
-		if err != nil && !errors.Is(err, context.Canceled) {
+		if err != nil && ctx.Err() == nil {
 			s.config.Log.Warn(ctx, signal.Recovery, signal.ScanFailed, signal.Fault(err))
 		}
 	}()
+	began := time.Now()
 	if result.Adopted, err = s.config.Journal.Adopt(ctx); err != nil {
 		return result, err
 	}
 	if result.Signalled, err = s.config.Journal.Signal(ctx, func(q journal.Exhausted) { s.tell(ctx, q) }); err != nil {
 		return result, err
 	}
-	if s.config.Hook == nil {
+	if s.config.Hook == nil || s.busy() {
 		return result, nil
 	}
 	for {
-		id, due, failure, err := s.config.Journal.Settle(ctx, s.config.Hook, s.pause)
+		done, err := s.config.Journal.Settle(ctx, s.settle, s.pause)
 		switch {
-		case err != nil || !due:
+		case ctx.Err() != nil:
+			return result, ctx.Err()
+		case err != nil || !done.Due:
 			return result, err
-		case failure != nil:
+		case done.Failure != nil:
 			result.Failed++
-			s.config.Log.Error(ctx, signal.Settlement, signal.SettlementFailed, slog.String("workflow_id", id), signal.Fault(failure))
+			s.config.Log.Error(ctx, signal.Settlement, signal.SettlementFailed, slog.String("workflow_id", done.WorkflowID), signal.Fault(done.Failure))
 		default:
 			result.Settled++
-			s.config.Log.Info(ctx, signal.Recovery, signal.Settled, slog.String("workflow_id", id))
+			s.config.Log.Info(ctx, signal.Recovery, signal.Settled, slog.String("workflow_id", done.WorkflowID))
+		}
+		if time.Since(began) > s.config.Timing.Scan || s.left != nil {
+			return result, nil
 		}
 	}
+}
+
+// settle runs the hook in a goroutine of its own, so that one that does not hear its cancellation can be left behind:
+// it must hold up neither the signals nor the stop of this process.
+func (s *Settler) settle(ctx context.Context, workflowID, name string) error {
+	limited, cancel := context.WithTimeoutCause(ctx, s.config.Timing.IdleInTransaction/2, ErrHookSlow)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.call(limited, workflowID, name) }()
+	select {
+	case err := <-done:
+		return err
+	case <-limited.Done():
+	}
+	cooperate := time.NewTimer(s.config.Timing.StepCooperate)
+	defer cooperate.Stop()
+	select {
+	case err := <-done:
+		return errors.Join(context.Cause(limited), err)
+	case <-cooperate.C:
+		s.left = done
+		return context.Cause(limited)
+	}
+}
+
+// call: a panic must not end one worker after the other.
+func (s *Settler) call(ctx context.Context, workflowID, name string) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = ErrHookPanicked
+		}
+	}()
+	return s.config.Hook(ctx, workflowID, name)
+}
+
+// busy reports whether a hook that was left behind still runs.
+func (s *Settler) busy() bool {
+	select {
+	case <-s.left:
+		s.left = nil
+	default:
+	}
+	return s.left != nil
 }
 
 func (s *Settler) tell(ctx context.Context, q journal.Exhausted) {

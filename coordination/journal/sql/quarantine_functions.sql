@@ -2,18 +2,26 @@
 -- locks: rows of workflow_coordination.quarantine, FOR UPDATE SKIP LOCKED; the operator's functions lock one workflow row.
 -- called by: the migrator, after journal.sql. Worker functions are fenced by the guard's own check of the lease.
 
--- adopt_exhausted: takes over workflows that the SDK itself gave up, so that none is terminal without a signal.
+-- adopt_exhausted: takes over workflows that the SDK itself gave up, so that none is terminal without a signal. The SDK
+-- forgets the queue; the history of takeovers may still know it.
 create or replace function workflow_coordination.adopt_exhausted(p_executor uuid) returns integer
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set jit = off as $$
 declare
+    own workflow_coordination.executor;
     adopted integer;
 begin
     perform workflow_coordination.check_lease(p_executor);
-    insert into workflow_coordination.quarantine (workflow_id, workflow_name, attempts, reason, lost_executor)
-    select w.workflow_uuid, w.name, w.recovery_attempts, 'attempts_exhausted', p_executor
-      from dbos.workflow_status w, workflow_coordination.executor e
-     where w.status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' and e.executor_id = p_executor
-       and (w.application_name = e.application_name or w.application_name is null)
+    select * into own from workflow_coordination.executor e where e.executor_id = p_executor;
+    insert into workflow_coordination.quarantine (workflow_id, workflow_name, queue_name, attempts, reason, lost_executor)
+    select w.workflow_uuid, w.name,
+           (select t.queue_name from workflow_coordination.takeover t
+             where t.workflow_id = w.workflow_uuid and t.queue_name is not null order by t.takeover_id desc limit 1),
+           coalesce(w.recovery_attempts, 0), 'attempts_exhausted',
+           case when w.executor_id ~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' then w.executor_id::uuid else p_executor end
+      from dbos.workflow_status w
+     where w.status = 'MAX_RECOVERY_ATTEMPTS_EXCEEDED'
+       and (w.application_name = own.application_name or w.application_name is null)
        and not exists (select from workflow_coordination.quarantine q where q.workflow_id = w.workflow_uuid)
      limit 100
     on conflict (workflow_id) do nothing;
@@ -38,17 +46,27 @@ begin
 end
 $$;
 
--- take_unsettled: locks one workflow whose business state still has to be settled; no row when there is none that is due.
+-- take_unsettled: locks one workflow whose business state still has to be settled; no row when there is none that is
+-- due. A worker of the workflow's own version knows best what that state is: one of another version takes it only when
+-- none of those is left.
 create or replace function workflow_coordination.take_unsettled(p_executor uuid)
 returns table (workflow_id text, workflow_name text, failures integer)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
+declare
+    own workflow_coordination.executor;
 begin
     perform workflow_coordination.check_lease(p_executor);
+    select * into own from workflow_coordination.executor e where e.executor_id = p_executor;
     return query
     select q.workflow_id, coalesce(q.workflow_name, ''), q.settle_failures from workflow_coordination.quarantine q
      where q.settled_at is null and q.settle_after <= clock_timestamp()
-     order by q.settle_after limit 1 for update skip locked;
+       and not exists (select from dbos.workflow_status w join workflow_coordination.executor e
+                           on e.application_name = own.application_name and e.application_version = w.application_version
+                        where w.workflow_uuid = q.workflow_id and w.application_version <> own.application_version
+                          and e.state = 'active' and e.expires_at > clock_timestamp())
+     order by q.settle_after, q.workflow_id limit 1 for update of q skip locked;
 end
 $$;
 
