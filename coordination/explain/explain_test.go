@@ -200,6 +200,11 @@ func waitingCases() []staged {
 			s.register(t, "rate_limit_max, rate_limit_period_sec", 1, 60)
 			s.insert(t, s.row(uuid.New(), "SUCCESS").With("workflow_uuid", "rate-started").With("rate_limited", true).With("started_at_epoch_ms", milli(20*time.Second)), s.row(nil, "ENQUEUED"))
 		}, explain.RateLimited, "started 1 of 1 in its period", "", 40 * time.Second},
+	}
+}
+
+func unservedCases() []staged {
+	return []staged{
 		{"delayed", func(t *testing.T, s scene) {
 			s.insert(t, s.row(nil, "ENQUEUED").With("status", "DELAYED").With("delay_until_epoch_ms", milli(-time.Hour)))
 		}, explain.Delayed, "submitted for later", "", time.Hour},
@@ -263,7 +268,7 @@ func TestEveryCauseIsNamedWithWhatWouldHelp(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	seen := map[explain.Cause]bool{explain.OwnerFrozen: true} // a test of its own
-	for _, list := range [][]staged{claimedCases(), waitingCases(), endedCases()} {
+	for _, list := range [][]staged{claimedCases(), waitingCases(), unservedCases(), endedCases()} {
 		for _, c := range list {
 			seen[c.cause] = true
 			t.Run(c.name, func(t *testing.T) {
