@@ -14,7 +14,7 @@ import (
 	"github.com/kesita/platform/worker/corpus/source"
 )
 
-// ErrJobID: the ID of a job has other characters, or more, than it may have.
+// ErrJobID means that the ID of a job has other characters, or more, than it may have.
 var ErrJobID = errors.New("job id must be 1 to 200 letters, digits, dots, colons, dashes or underscores")
 
 var jobID = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,200}$`)

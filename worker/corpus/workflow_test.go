@@ -173,12 +173,13 @@ func TestIndexing(t *testing.T) {
 		t.Parallel()
 		var asked [2]atomic.Int32
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/stays" {
+			switch {
+			case r.URL.Path == "/stays":
 				asked[1].Add(1)
 				w.WriteHeader(http.StatusBadGateway)
-			} else if asked[0].Add(1) < 3 {
+			case asked[0].Add(1) < 3:
 				w.WriteHeader(http.StatusServiceUnavailable)
-			} else {
+			default:
 				_, _ = io.WriteString(w, "Quartz rings.")
 			}
 		}))
@@ -197,8 +198,7 @@ func TestADocumentOverItsBudgetIsRefusedAndTheJobGoesOn(t *testing.T) {
 	t.Parallel()
 	s := corpustest.Deploy(t)
 	worker(t, s, func(timing *coordination.Timing) {
-		*timing = coordination.ProductionTiming().Scale(0.1)
-		timing.StepExecute = timing.StepSettle + time.Second // the least that is safe
+		timing.StepExecute = timing.StepSettle + time.Second // about the least that is safe
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(server.Close)

@@ -159,7 +159,7 @@ func strange(text string) bool {
 	all, odd := 0, 0
 	for _, r := range text {
 		all++
-		if r == utf8.RuneError || !(unicode.IsGraphic(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)) {
+		if r == utf8.RuneError || !unicode.In(r, unicode.GraphicRanges...) && !unicode.In(r, unicode.White_Space, unicode.Cf) {
 			odd++
 		}
 	}

@@ -16,7 +16,7 @@ const (
 	MaxHits = 100
 )
 
-// ErrNoWords: nothing in the query can be searched for; it is empty, or all of its words are too common.
+// ErrNoWords means that nothing in the query can be searched for; it is empty, or all of its words are too common.
 var ErrNoWords = errors.New("no word in the query can be searched for")
 
 // Hit is one passage that was found.

@@ -78,7 +78,7 @@ func TestWeb(t *testing.T) {
 	// An error of the network that keeps its type could be taken for one of the platform's own.
 	t.Run("ADisturbanceHealsAndItsChainEndsWithTheReason", func(t *testing.T) {
 		t.Parallel()
-		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, "half")
 		})
