@@ -58,13 +58,15 @@ type keeper struct {
 	process   *exec.Cmd
 	out       recorder
 	temporary string
+	// ended gets the outcome of the process.
+	ended chan error
 }
 
 func start(t *testing.T) *keeper {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	k := &keeper{}
+	k := &keeper{ended: make(chan error, 1)}
 	// Not t.TempDir: the account that runs PostgreSQL for root must reach it.
 	k.temporary, err = os.MkdirTemp("", "keep-test-")
 	require.NoError(t, err)
@@ -76,13 +78,17 @@ func start(t *testing.T) *keeper {
 	k.process.Env = append(os.Environ(), "TMPDIR="+k.temporary)
 	k.process.Stdout, k.process.Stderr = &k.out, &k.out
 	require.NoError(t, k.process.Start())
+	go func() { k.ended <- k.process.Wait() }()
 	return k
 }
 
 func (k *keeper) await(t *testing.T, pattern string) {
 	t.Helper()
 	expression := regexp.MustCompile(pattern)
-	require.Eventually(t, func() bool { return expression.MatchString(k.out.String()) }, patience, poll, "%s in\n%s", pattern, &k.out)
+	require.Eventually(t, func() bool {
+		return expression.MatchString(k.out.String()) || len(k.ended) > 0
+	}, patience, poll, "%s in\n%s", pattern, &k.out)
+	require.Regexp(t, expression, k.out.String())
 }
 
 // command is what the demo prints behind a label.
@@ -132,7 +138,7 @@ func TestTheCommandsOfADemoThatStaysUpWork(t *testing.T) {
 	k.await(t, `corpus-1 ended: exit status 75(.|\n)*corpus-1 started again`)
 
 	require.NoError(t, k.process.Process.Signal(os.Interrupt))
-	require.NoError(t, k.process.Wait(), "%s", &k.out)
+	require.NoError(t, <-k.ended, "%s", &k.out)
 	left, err := filepath.Glob(filepath.Join(k.temporary, "*"))
 	require.NoError(t, err)
 	require.Empty(t, left)

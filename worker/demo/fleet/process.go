@@ -117,7 +117,7 @@ func (p *Process) Failure() error {
 	if p.Alive() || p.Asked() {
 		return nil
 	}
-	return fmt.Errorf("%s: %w (%s); its log ends with:\n%s", p.Name(), ErrEnded, p.Status(), p.tail())
+	return fmt.Errorf("%s: %w (%s); its log ends with:%s", p.Name(), ErrEnded, p.Status(), p.tail())
 }
 
 // Freeze suspends the process, as SIGSTOP does: it keeps everything it holds and does nothing.
@@ -167,7 +167,7 @@ func (p *Process) Await(ctx context.Context, accept func(line map[string]any) bo
 		case err != nil || accepted:
 			return err
 		case ended:
-			return fmt.Errorf("%s: %w (%s); its log ends with:\n%s", p.Name(), ErrEnded, p.Status(), p.tail())
+			return fmt.Errorf("%s: %w (%s); its log ends with:%s", p.Name(), ErrEnded, p.Status(), p.tail())
 		}
 		select {
 		case <-ctx.Done():
@@ -204,11 +204,18 @@ func (p *Process) said() ([]byte, error) {
 
 // tail is the end of the log, for people.
 func (p *Process) tail() string {
-	const most = 6
+	const most, longest = 6, 300 // lines, letters of a line
 	text, err := p.said()
 	if err != nil {
 		return err.Error()
 	}
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-	return "  " + strings.Join(lines[max(0, len(lines)-most):], "\n  ")
+	var end strings.Builder
+	for _, line := range lines[max(0, len(lines)-most):] {
+		if letters := []rune(line); len(letters) > longest {
+			line = string(letters[:longest]) + " ..."
+		}
+		end.WriteString("\n  " + line)
+	}
+	return end.String()
 }
