@@ -23,6 +23,10 @@ packages = $(shell go list ./... | grep -E$(1) '$(PROCESS_SUITES)')
 TESTFLAGS ?=
 TIMEOUT := 20m
 
+# These tests hold real processes to scaled deadlines: one package at a time, and a test that failed is run again, at
+# most twice, because a starved machine can miss a deadline. A broken rule fails every time; reruns are printed.
+RERUN := --rerun-fails=2 --rerun-fails-max-failures=12
+
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,12 +94,13 @@ $(RESULTS):
 .PHONY: test-race
 test-race: | $(RESULTS)
 	@rm -f $(RESULTS)/race.json
-	$(GOTESTSUM) --jsonfile $(RESULTS)/race.json -- -race -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) $(call packages,v)
+	go build -race ./...
+	$(GOTESTSUM) --jsonfile $(RESULTS)/race.json $(RERUN) --packages='$(call packages,v)' -- -race -count=1 -p 1 -timeout $(TIMEOUT) $(TESTFLAGS)
 
 .PHONY: test-process
 test-process: | $(RESULTS)
 	@rm -f $(RESULTS)/process.json
-	$(if $(call packages,),$(GOTESTSUM) --jsonfile $(RESULTS)/process.json -- -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) $(call packages,),@echo "no process suites")
+	$(if $(call packages,),$(GOTESTSUM) --jsonfile $(RESULTS)/process.json $(RERUN) --packages='$(call packages,)' -- -count=1 -p 1 -timeout $(TIMEOUT) $(TESTFLAGS),@echo "no process suites")
 
 # After both, whether they passed or not.
 .PHONY: noskip

@@ -16,7 +16,7 @@ import (
 )
 
 // createCluster runs initdb, writes the settings and answers the superuser's
-// new password. All logins are checked with scram-sha-256, the socket's too.
+// new password. All logins are checked with a password, the socket's too.
 func (s *Server) createCluster(ctx context.Context, options Options) (string, error) {
 	password := rand.Text()
 	passwordFile := filepath.Join(s.dir.path, "superuser")
@@ -29,7 +29,7 @@ func (s *Server) createCluster(ctx context.Context, options Options) (string, er
 	}
 	arguments := append([]string{
 		"--pgdata=" + s.dir.data(), "--username=" + Superuser, "--pwfile=" + passwordFile,
-		"--auth=scram-sha-256", "--encoding=UTF8", "--no-sync", "--no-instructions",
+		"--auth=" + options.authentication(), "--encoding=UTF8", "--no-sync", "--no-instructions",
 	}, locale()...)
 	command := exec.CommandContext(ctx, s.binaries.tool("initdb"), arguments...)
 	s.configure(command)

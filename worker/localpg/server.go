@@ -51,8 +51,18 @@ type Options struct {
 	// Durable keeps fsync and full_page_writes on. Default false: data survives
 	// the death of the server, but not of the machine.
 	Durable bool
+	// QuickLogins checks passwords with md5 instead of scram-sha-256, whose
+	// thousands of hashes a login a test machine feels. Default false.
+	QuickLogins bool
 	// Progress, if set, is told each slow step in a few words.
 	Progress func(string)
+}
+
+func (o Options) authentication() string {
+	if o.QuickLogins {
+		return "md5"
+	}
+	return "scram-sha-256"
 }
 
 // Mode says how the server ends.

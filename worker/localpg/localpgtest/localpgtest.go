@@ -68,7 +68,7 @@ func Shared(t testing.TB) *localpg.Server {
 		t.Fatal("localpgtest.Shared needs localpgtest.Main in TestMain: nobody would end the server")
 	}
 	if shared.server == nil && shared.err == nil {
-		shared.server, shared.err = localpg.Start(context.Background(), localpg.Options{Settings: map[string]string{
+		shared.server, shared.err = localpg.Start(context.Background(), localpg.Options{QuickLogins: true, Settings: map[string]string{
 			"max_connections":           "300",
 			"max_prepared_transactions": "20",
 		}})
