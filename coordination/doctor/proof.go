@@ -188,7 +188,7 @@ func tables(writes []write) int {
 
 // stage is one transaction in which personas try to write.
 type stage struct {
-	ctx         context.Context //nolint:containedctx // lives for one call
+	ctx         context.Context // lives for one call
 	tx          pgx.Tx
 	application string
 	writes      []write

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 
 	"github.com/kesita/platform/coordination/journal"
 )
+
+// plain is an argument that means the same with and without quotes.
+var plain = regexp.MustCompile(`^[-\w./:@%+=,]+$`)
 
 // waiting: nobody has it. What keeps workers from claiming it?
 func waiting(s *journal.Situation) answer {
@@ -147,9 +151,7 @@ func looksLikeExecutor(id string) bool {
 
 // quote writes an argument so that a shell takes it as it is.
 func quote(argument string) string {
-	if strings.IndexFunc(argument, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r))
-	}) < 0 && argument != "" {
+	if plain.MatchString(argument) {
 		return argument
 	}
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"

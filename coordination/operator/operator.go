@@ -85,7 +85,8 @@ func Revoke(ctx context.Context, pool *pgxpool.Pool, executor uuid.UUID, force b
 		}
 		r.Buried = true
 	}
-	return r, move(ctx, pool, &r)
+	err = move(ctx, pool, &r)
+	return r, err
 }
 
 // move recovers the executor; its row may be locked for as long as an admitted transaction lasts.

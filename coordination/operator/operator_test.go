@@ -58,8 +58,7 @@ func (p place) state(t *testing.T, executor uuid.UUID) (state string) {
 }
 
 func refusal(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, is := errors.AsType[*pgconn.PgError](err); is {
 		return pg.Code
 	}
 	return ""
