@@ -205,7 +205,7 @@ func (e *examination) symptoms(ctx context.Context, tx pgx.Tx, c check, bounds j
 		return err
 	}
 	for _, s := range list {
-		e.add(Finding{Check: c.id, Severity: Severity(s.Severity), Object: s.Object, Count: s.Count, AgeMS: s.AgeMS, Detail: s.Detail})
+		e.add(Finding{Check: c.id, Severity: Severity(s.Severity), Object: s.Object, Count: s.Count, AgeMS: max(0, s.AgeMS), Detail: s.Detail})
 	}
 	if len(list) > 0 && list[0].Total > int64(len(list)) {
 		more := list[0].Total - int64(len(list))

@@ -73,6 +73,19 @@ func TestWithoutAProofTheReportSaysSo(t *testing.T) {
 	}
 }
 
+// A table that somebody else has locked is no hole, and no proof.
+func TestATableInUseByAMigrationIsNotTakenForAHole(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t, fixture.Copy(t))
+	tx, err := p.owner.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `lock table shop.orders in access exclusive mode`)
+	require.NoError(t, err)
+	found := of(p.examine(t, p.WorkerURL), doctor.Fence)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Detail, "not proven: table shop.orders is in use by somebody else")
+}
+
 // weakness is one way in which a guard lets something through, or refuses what it must not.
 type weakness struct {
 	name, open string

@@ -71,10 +71,13 @@ type Step struct {
 const shownSteps = 5
 
 // Workflow explains one workflow; any login that may read will do. A workflow that does not exist is an Explanation
-// with the cause NotFound.
+// with the cause NotFound. At a foreign catalog it is journal.ErrCatalog (C7).
 func Workflow(ctx context.Context, db journal.Beginner, workflowID string) (Explanation, error) {
 	var situation *journal.Situation
 	err := journal.Look(ctx, db, func(tx pgx.Tx) (err error) {
+		if err := journal.CheckCatalog(ctx, tx); err != nil {
+			return err
+		}
 		situation, err = journal.Explain(ctx, tx, workflowID)
 		return err
 	})

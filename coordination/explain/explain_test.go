@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kesita/platform/coordination/explain"
+	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/coordination/journal/journaltest"
 	"github.com/kesita/platform/test/fixture"
 	"github.com/kesita/platform/worker/localpg/localpgtest"
@@ -288,6 +289,15 @@ func TestEveryCauseIsNamedWithWhatWouldHelp(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, len(explain.Causes()), "a cause is not staged")
+}
+
+// C7: at another catalog nothing is read, and so nothing is said.
+func TestAForeignCatalogIsNotExplained(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t).scene("foreign")
+	s.exec(t, `update dbos.dbos_migrations set version = 114`)
+	_, err := explain.Workflow(t.Context(), s.reader, s.id)
+	require.ErrorIs(t, err, journal.ErrCatalog)
 }
 
 // K4: an expired owner whose transaction is still open holds the takeover off.

@@ -202,5 +202,18 @@ func TestOnlyTheOwnersLoginOperates(t *testing.T) {
 			require.Contains(t, a.stderr, "login is not the owner of this database: it is "+p.name+"_"+login+", the owner is "+p.name+"_owner: set OPERATOR_DATABASE_URL")
 		}
 	}
+	p.exec(t, `update dbos.dbos_migrations set version = 114`) // C7
+	for _, args := range [][]string{{"executors", "revoke", live.String(), "--force"}, {"quarantine", "grant", "x"}, {"explain", "x"}} {
+		a := call(t, p.operated(), "", args...)
+		require.Equal(t, boot.ExitSchema, a.code)
+		require.Contains(t, a.stderr, "found catalog 114")
+	}
 	require.Equal(t, 1, p.count(t, `select count(*) from workflow_coordination.executor where state = 'active' and expires_at > now()`))
+
+	bare := empty(t)
+	for _, args := range [][]string{{"doctor"}, {"explain", "x"}, {"quarantine", "list"}, {"quarantine", "grant", "x"}} {
+		a := call(t, bare.operated(), "", args...)
+		require.Equal(t, boot.ExitSchema, a.code, a.stderr)
+		require.Contains(t, a.stderr, "run the migration")
+	}
 }

@@ -38,14 +38,17 @@ func (o operated) open(ctx context.Context, s *session, what string) (*pgxpool.P
 	if err != nil {
 		return nil, failure{what: what, err: err}
 	}
-	if err := journal.CheckOwner(ctx, pool); err != nil {
-		pool.Close()
-		if errors.Is(err, journal.ErrNotOwner) {
-			return nil, failure{what, fmt.Errorf("%w: set %s to the owner's", err, operatorVariable), boot.ExitPermission}
-		}
-		return nil, failure{what: what, err: err}
+	if err = journal.CheckCatalog(ctx, pool); err == nil { // at another one nothing is touched (C7)
+		err = journal.CheckOwner(ctx, pool)
 	}
-	return pool, nil
+	if err == nil {
+		return pool, nil
+	}
+	pool.Close()
+	if errors.Is(err, journal.ErrNotOwner) {
+		return nil, failure{what, fmt.Errorf("%w: set %s to the owner's", err, operatorVariable), boot.ExitPermission}
+	}
+	return nil, failure{what: what, err: err}
 }
 
 type revokeCommand struct {
