@@ -2,6 +2,7 @@ package coordination
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -13,31 +14,36 @@ import (
 // Transport returns a transport that confirms the lease in the database before every request and then sends through
 // next (F7). It is the only way out that workflow code may use.
 func (r *Runtime) Transport(next http.RoundTripper) http.RoundTripper {
-	return outbound.NewTransport(r.AwaitLease, r.config.Timing.OutboundMinimum(), next)
+	return outbound.NewTransport(r.ConfirmLease, next)
 }
 
-// AwaitLease returns nil when the database confirmed the lease with at least minimum left (K5). While the database does
-// not answer, or too little is left, it asks again every Timing.LeaseCheckRetry until ctx ends. When the lease is lost
-// it ends the process and returns only with ctx: the loss is no error of the caller's business.
-func (r *Runtime) AwaitLease(ctx context.Context, minimum time.Duration) error {
+// ConfirmLease returns nil when the database confirmed at least Timing.OutboundMinimum of the lease (F7, K5). While the
+// database does not answer, or too little is left, it asks again every Timing.LeaseCheckRetry. For a lost lease it ends
+// the process and waits for that end. It returns an error only when ctx was cancelled, when the time of the whole step
+// is up, or when the runtime stops; a deadline of ctx's own is about what it wants to call, and is reported only once
+// the lease is confirmed: nothing was sent then.
+func (r *Runtime) ConfirmLease(ctx context.Context) error {
+	over := ctx.Done()
 	for {
-		left, err := r.lease.Check(ctx)
+		left, err := r.lease.Check(context.WithoutCancel(ctx))
 		switch {
-		case err == nil && left >= minimum:
-			return nil
-		case ctx.Err() != nil:
+		case err == nil && left >= r.config.Timing.OutboundMinimum():
 			return ctx.Err()
 		case fault.Of(err) == fault.Fenced:
 			r.dog.Trip(signal.LeaseLost)
-			<-ctx.Done()
-			return ctx.Err()
 		}
-		timer := time.NewTimer(r.config.Timing.LeaseCheckRetry)
+		again := time.NewTimer(r.config.Timing.LeaseCheckRetry)
 		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
+		case <-over:
+			if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+				again.Stop()
+				return ctx.Err()
+			}
+			over = nil
+		case <-r.sdk.Done():
+			again.Stop()
+			return r.sdk.Err()
+		case <-again.C:
 		}
 	}
 }

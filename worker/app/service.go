@@ -8,6 +8,7 @@ import (
 	"github.com/kesita/platform/coordination"
 	"github.com/kesita/platform/coordination/guard"
 	"github.com/kesita/platform/coordination/health"
+	"github.com/kesita/platform/coordination/quarantine"
 	"github.com/kesita/platform/coordination/signal"
 	"github.com/kesita/platform/coordination/workflow"
 	"github.com/kesita/platform/worker/migrate"
@@ -35,6 +36,9 @@ type Service struct {
 	// Register makes the workflows known. It is called at every start-up attempt, with a fresh Worker, before anything
 	// runs; its ctx ends with the attempt's caller, so it must not be kept. An error is judged like any other (H6).
 	Register func(ctx context.Context, w *Worker) error
+	// Settle returns what ends the business state of a workflow that lost its last allowed worker, as failed and without
+	// executing it (P3). It is called after Register. nil: such workflows stay quarantined for an operator (P4).
+	Settle func(w *Worker) quarantine.Hook
 }
 
 // Database is what the migration needs to know of the service.

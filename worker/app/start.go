@@ -28,7 +28,7 @@ func (p *process) attempt(ctx context.Context) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{Runtime: runtime, HTTP: outboundClient(p.settings), Settings: p.settings, Log: runtime.Log()}
+	w := &Worker{Runtime: runtime, HTTP: outboundClient(p.settings, runtime.Transport), Settings: p.settings, Log: runtime.Log()}
 	w.OnStop(w.HTTP.CloseIdleConnections)
 	if err := p.launch(ctx, w); err != nil {
 		w.giveBack()
@@ -45,6 +45,9 @@ func (p *process) launch(ctx context.Context, w *Worker) error {
 	}
 	if err := p.service.Register(ctx, w); err != nil {
 		return fmt.Errorf("register %s: %w", p.service.Application, err)
+	}
+	if p.service.Settle != nil {
+		w.Runtime.SettleWith(p.service.Settle(w))
 	}
 	for _, name := range p.service.Queues {
 		if err := w.Runtime.AddQueue(coordination.Queue{Name: name, Concurrency: p.settings.QueueConcurrency}); err != nil {

@@ -44,24 +44,21 @@ func listen(ctx context.Context, s settings.Settings, handler http.Handler) (*si
 
 func (w *site) close() { _ = w.server.Close() } // the process ends: nobody is left to tell
 
-// outboundClient is the client that services get. Every service's call leaves through outbound: one place for what
-// all of them must pass.
-func outboundClient(s settings.Settings) *http.Client {
+// outboundClient is the client that services get. Every service's call leaves through guarded, which asks for the lease
+// before it sends (F7): what goes round it is found by the policy tests.
+func outboundClient(s settings.Settings, guarded func(next http.RoundTripper) http.RoundTripper) *http.Client {
 	t := s.Timing
 	dial := &net.Dialer{Timeout: t.Connect, KeepAlive: t.SilentPeer}
 	return &http.Client{
 		// A last resort: the callers' deadlines are shorter.
 		Timeout: max(s.HTTPTimeout, s.ProviderTimeout),
-		Transport: outbound(&http.Transport{
+		Transport: guarded(&http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dial.DialContext, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: t.Connect, IdleConnTimeout: t.Lease,
 			MaxIdleConns: s.QueueConcurrency, MaxIdleConnsPerHost: s.QueueConcurrency,
 		}),
 	}
 }
-
-// outbound is the seam for the lease check before a call (F7): until then it passes the transport on.
-func outbound(transport *http.Transport) http.RoundTripper { return transport }
 
 // AskLive returns nil when the worker of this machine with these settings answers that it lives.
 func askLive(ctx context.Context, s settings.Settings) error {

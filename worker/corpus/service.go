@@ -6,6 +6,7 @@ import (
 
 	"github.com/kesita/platform/coordination/boot"
 	"github.com/kesita/platform/coordination/health"
+	"github.com/kesita/platform/coordination/quarantine"
 	"github.com/kesita/platform/coordination/signal"
 	"github.com/kesita/platform/worker/app"
 	"github.com/kesita/platform/worker/corpus/index"
@@ -24,17 +25,14 @@ func Service() app.Service {
 		Migrations:  Migrations,
 		Queues:      []string{Queue},
 		Register:    register,
+		Settle:      func(w *app.Worker) quarantine.Hook { return SettleExhausted(w.Pool) },
 	}
 }
 
-// register makes the workflow known, the readiness of the business tables (H3), and how a quarantined workflow is settled (P3).
+// register makes the workflow known, and the readiness of the business tables (H3).
 func register(ctx context.Context, w *app.Worker) error {
 	sources, err := source.New(source.Config{
-		Base: w.Settings.BlobURL.Reveal(), Limit: w.Settings.MaxDocumentBytes, HTTP: w.HTTP,
-		CheckLease: func(ctx context.Context) error {
-			_, err := w.Runtime.CheckLease(ctx)
-			return err
-		},
+		Base: w.Settings.BlobURL.Reveal(), Limit: w.Settings.MaxDocumentBytes, HTTP: w.HTTP, Confirm: w.Runtime.ConfirmLease,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: BLOB_URL: %w", boot.ErrConfiguration, err)
@@ -45,7 +43,6 @@ func register(ctx context.Context, w *app.Worker) error {
 	w.AddCheck(health.Check{Name: "business_database", Reason: signal.DatabaseDown, Run: func(ctx context.Context) error {
 		return index.Check(ctx, w.Pool)
 	}})
-	w.Runtime.SettleWith(SettleExhausted(w.Pool))
 	RegisterIndex(w, IndexConfig{
 		Database: w.Pool, Sources: sources, Tries: tries,
 		FirstPause: w.Settings.Timing.StepRetryFirst, LongestPause: w.Settings.Timing.StepRetryCap,

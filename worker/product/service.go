@@ -6,6 +6,7 @@ import (
 
 	"github.com/kesita/platform/coordination/boot"
 	"github.com/kesita/platform/coordination/health"
+	"github.com/kesita/platform/coordination/quarantine"
 	"github.com/kesita/platform/coordination/signal"
 	"github.com/kesita/platform/worker/app"
 	"github.com/kesita/platform/worker/product/ledger"
@@ -41,13 +42,13 @@ func Service() app.Service {
 		Queues:      []string{task.Queue},
 		Needs:       []string{"PROVIDER_URL"},
 		Register:    register,
+		Settle:      func(w *app.Worker) quarantine.Hook { return run.SettleExhausted(w.Pool) },
 	}
 }
 
-// register makes the workflow known, the readiness of what the product leans on
-// (H3), and how a quarantined workflow is settled (P3). A ledger that cannot
-// answer because of a fault that does not heal ends the start (H6); one that is
-// away makes the worker unready.
+// register makes the workflow known, and the readiness of what the product leans
+// on (H3). A ledger that cannot answer because of a fault that does not heal
+// ends the start (H6); one that is away makes the worker unready.
 func register(ctx context.Context, w *app.Worker) error {
 	provider, err := providerSettings(w.Settings)
 	if err != nil {
@@ -70,7 +71,6 @@ func register(ctx context.Context, w *app.Worker) error {
 	if admission.Configured() {
 		w.AddCheck(health.Check{Name: "control_ledger", Reason: signal.DatabaseDown, Run: admission.Check})
 	}
-	w.Runtime.SettleWith(run.SettleExhausted(w.Pool))
 	run.Register(w, run.Config{Database: w.Pool, Provider: summarise.New(w.HTTP, provider), Admission: admission})
 	return nil
 }

@@ -21,9 +21,9 @@ import (
 // of the file system, of a bucket and of a web server end here; what nobody knows counts as a disturbance, because
 // the number of tries is limited and a wrong "never" loses a document.
 //
-// Left as they are: refusals, the end of ctx, and a fence's refusal (a client may check the lease before it sends).
+// Left as they are: refusals, the end of ctx, and everything about the lease: neither the bucket nor the server was asked.
 func classify(ctx context.Context, uri string, err error) error {
-	if _, known := refusal.Of(err); known || fault.Of(err) == fault.Fenced {
+	if _, known := refusal.Of(err); known || errors.Is(err, errUnconfirmed) || fault.Of(err) == fault.Fenced {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -33,6 +33,9 @@ func classify(ctx context.Context, uri string, err error) error {
 	// %s and not %w: see the package's contract.
 	return fmt.Errorf("%w: %s: %s", code, uri, detail)
 }
+
+// errUnconfirmed: the lease was not confirmed, so nothing was sent.
+var errUnconfirmed = errors.New("lease not confirmed")
 
 func meaning(err error) (code refusal.Code, detail string) {
 	var name *net.DNSError

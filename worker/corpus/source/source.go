@@ -14,6 +14,7 @@ import (
 
 	"gocloud.dev/blob"
 
+	"github.com/kesita/platform/coordination/outbound"
 	"github.com/kesita/platform/worker/corpus/refusal"
 )
 
@@ -39,8 +40,9 @@ type Config struct {
 	HTTP *http.Client
 	// Buckets opens bucket URLs. nil means Buckets().
 	Buckets *blob.URLMux
-	// CheckLease is called before each outbound call (F7); its error is passed on as it is. nil: no check.
-	CheckLease func(ctx context.Context) error
+	// Confirm is called before each call to a bucket (F7); its error is passed on as it is. nil: no check. HTTP brings its
+	// own.
+	Confirm outbound.Confirm
 }
 
 // Item is one document of a source.
@@ -78,8 +80,8 @@ func New(config Config) (*Opener, error) {
 	if config.Buckets == nil {
 		config.Buckets = Buckets()
 	}
-	if config.CheckLease == nil {
-		config.CheckLease = func(context.Context) error { return nil }
+	if config.Confirm == nil {
+		config.Confirm = func(context.Context) error { return nil }
 	}
 	opener := &Opener{config: config}
 	if config.Base == "" {
@@ -114,7 +116,7 @@ func (o *Opener) Canonical(source string) (string, error) {
 	return at.String(), nil
 }
 
-// List returns the documents of a source by URI. Errors: refusals, CheckLease's error, ctx's error.
+// List returns the documents of a source by URI. Errors: refusals, a fence's refusal, ctx's error.
 func (o *Opener) List(ctx context.Context, source string) ([]Item, error) {
 	at, err := o.resolve(source)
 	if err != nil {
@@ -122,9 +124,6 @@ func (o *Opener) List(ctx context.Context, source string) ([]Item, error) {
 	}
 	if isWeb(at) {
 		return []Item{{URI: at.String()}}, nil
-	}
-	if err := o.config.CheckLease(ctx); err != nil {
-		return nil, err
 	}
 	var names []string
 	if at.Scheme == "file" {
@@ -150,9 +149,6 @@ func (o *Opener) List(ctx context.Context, source string) ([]Item, error) {
 func (o *Opener) Open(ctx context.Context, uri string) (*Stream, error) {
 	at, err := o.resolve(uri)
 	if err != nil {
-		return nil, err
-	}
-	if err := o.config.CheckLease(ctx); err != nil {
 		return nil, err
 	}
 	var opened document

@@ -3,6 +3,7 @@ package source_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -194,16 +195,43 @@ func TestBuckets(t *testing.T) {
 	})
 }
 
-// F7
-func TestALostLeaseStopsTheReadBeforeItBegins(t *testing.T) {
+// F7: each call to a bucket asks first: to open it, to look, for each page of a listing, to read. A refusal stops exactly
+// there, and nothing was asked of the bucket.
+func TestEachCallToABucketConfirmsTheLeaseFirst(t *testing.T) {
 	t.Parallel()
+	const objects = 2500 // three pages
+	bucket := memblob.OpenBucket(nil)
+	t.Cleanup(func() { _ = bucket.Close() })
+	for i := range objects {
+		require.NoError(t, bucket.WriteAll(t.Context(), fmt.Sprintf("docs/%04d", i), []byte("x"), nil))
+	}
 	lost := errors.New("lease lost")
-	dir := folder(t, map[string]string{"a": ""})
-	opener := open(t, source.Config{CheckLease: func(context.Context) error { return lost }})
-	_, err := opener.List(t.Context(), dir)
-	require.ErrorIs(t, err, lost)
-	_, err = opener.Open(t.Context(), dir+"/a")
-	require.ErrorIs(t, err, lost)
+	asked, allowed := 0, 0
+	opener := open(t, source.Config{Buckets: bucketOf("shelf", bucket), Confirm: func(context.Context) error {
+		if asked++; asked > allowed {
+			return lost
+		}
+		return nil
+	}})
+	for allowed = range 5 {
+		asked = 0
+		_, err := opener.List(t.Context(), "shelf://box/docs")
+		require.ErrorIs(t, err, lost)
+		require.Equal(t, allowed+1, asked)
+	}
+	asked, allowed = 0, 5
+	items, err := opener.List(t.Context(), "shelf://box/docs")
+	require.NoError(t, err)
+	require.Len(t, items, objects)
+	require.Equal(t, allowed, asked, "open, exists, three pages")
+	for allowed = range 2 {
+		asked = 0
+		_, err := opener.Open(t.Context(), items[0].URI)
+		require.ErrorIs(t, err, lost)
+		require.Equal(t, allowed+1, asked)
+	}
+	asked, allowed = 0, 2
+	require.Equal(t, "x", read(t, opener, items[0].URI))
 }
 
 func TestTheEndOfTheContextIsNoRefusal(t *testing.T) {
