@@ -25,6 +25,7 @@ func layers() map[string][]string {
 		"recovery":   {"fault", "journal", "service", "signal", "timing"},
 		"quarantine": {"journal", "service", "signal", "timing"},
 		"stray":      {"journal", "service", "signal", "timing"},
+		"outbound":   {},
 		"retention":  {"fault", "journal", "service", "signal", "timing"},
 		"explain":    {"journal"},
 		"operator":   {"fault", "journal", "lease", "timing"},

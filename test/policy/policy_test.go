@@ -26,7 +26,7 @@ type rule struct {
 }
 
 func rules() []rule {
-	return slices.Concat(shapeRules(), stateRules(), timeRules(), sqlRules(), []rule{rowRule()}, journalRules(), treeRules(), importRules())
+	return slices.Concat(shapeRules(), stateRules(), timeRules(), sqlRules(), []rule{rowRule()}, journalRules(), treeRules(), importRules(), outboundRules())
 }
 
 func (r rule) run(t *tree) []finding {
