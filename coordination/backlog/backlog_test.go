@@ -65,11 +65,9 @@ func first(t *testing.T, verdicts []verdict) verdict {
 	return verdicts[0]
 }
 
-func some(n int64) *int64 { return &n }
-
 // waiting is a queue with work and room.
 func waiting() journal.Observation {
-	return journal.Observation{Queue: "orders", Backlog: 3, Capacity: some(2), Poll: time.Second}
+	return journal.Observation{Queue: "orders", Backlog: 3, Capacity: new(int64(2)), Poll: time.Second}
 }
 
 func always(o journal.Observation) func(at, lookback time.Duration) []journal.Observation {
@@ -115,7 +113,7 @@ func TestTheCountBeginsAgain(t *testing.T) {
 		"WithEachClaim":                 {func(o *journal.Observation) { o.LastClaim = 7 }, at + 140*time.Second},
 		"WithAClaimThatEmptiesTheQueue": {func(o *journal.Observation) { o.LastClaim, o.Backlog = 7, 0 }, at + 145*time.Second},
 		"WhenNothingWaits":              {func(o *journal.Observation) { o.Backlog = 0 }, at + 145*time.Second},
-		"WhenTheCapacityIsTaken":        {func(o *journal.Observation) { o.Capacity = some(0) }, at + 145*time.Second},
+		"WhenTheCapacityIsTaken":        {func(o *journal.Observation) { o.Capacity = new(int64(0)) }, at + 145*time.Second},
 		"ButNotWithMoreBacklog":         {func(o *journal.Observation) { o.Backlog = 400 }, 140 * time.Second},
 		"ButNotWhenTheLimitIsTakenAway": {func(o *journal.Observation) { o.Capacity = nil }, 140 * time.Second},
 		"ButNotWithAnOlderClaim":        {func(o *journal.Observation) { o.LastClaim = -1 }, 140 * time.Second},
@@ -152,7 +150,7 @@ func TestTheNewestClaimIsAHighWaterMark(t *testing.T) {
 func TestAQueueThatCannotClaimIsNoStall(t *testing.T) {
 	t.Parallel()
 	full, empty := waiting(), waiting()
-	full.Capacity = some(0)
+	full.Capacity = new(int64(0))
 	empty.Backlog = 0
 	for _, o := range []journal.Observation{full, empty} {
 		verdicts, _ := watched(t, 24*time.Hour, always(o))

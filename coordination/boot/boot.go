@@ -51,51 +51,58 @@ type Verdict struct {
 // Judge returns the verdict on a start-up error: what waiting can heal is tried again, what it does not know is fatal.
 // A cause that the server named wins over ErrSDK.
 func Judge(err error) Verdict {
-	fatal := func(reason signal.Reason, code int) Verdict { return Verdict{Reason: reason, ExitCode: code} }
-	again := Verdict{Retry: true, Reason: signal.DatabaseDown, ExitCode: ExitUnavailable}
-	switch {
-	case errors.Is(err, lease.ErrIdentityLost):
-		return fatal(signal.IdentityLost, ExitConfiguration)
-	case errors.Is(err, lease.ErrNotWorker):
-		return fatal(signal.NotAWorker, ExitPermission)
-	case errors.Is(err, schema.ErrOtherApplication):
-		return fatal(signal.OtherApplication, ExitConfiguration)
-	case errors.Is(err, lease.ErrSchemaOld):
-		return fatal(signal.SchemaMissing, ExitSchema)
-	case errors.Is(err, journal.ErrCatalog):
-		return fatal(signal.CatalogMismatch, ExitSchema)
-	case errors.Is(err, guard.ErrEndpoint), errors.Is(err, guard.ErrPlaintext), errors.Is(err, ErrConfiguration), errors.Is(err, timing.ErrUnsafe):
-		return fatal(signal.Configuration, ExitConfiguration)
+	if verdict, known := bySentinel(err); known {
+		return verdict
 	}
-	switch fault.Of(err) {
-	case fault.Outage, fault.Transient, fault.Fenced:
-		return again
-	case fault.Authentication:
-		return fatal(signal.Authentication, ExitPermission)
-	case fault.Permission:
-		return fatal(signal.Permission, ExitPermission)
-	case fault.NotAWorker:
-		return fatal(signal.NotAWorker, ExitPermission)
-	case fault.DatabaseMissing:
-		return fatal(signal.DatabaseMissing, ExitConfiguration)
-	case fault.SchemaMissing:
-		return fatal(signal.SchemaMissing, ExitSchema)
-	case fault.GuardsIncomplete:
-		return fatal(signal.GuardsIncomplete, ExitSchema)
-	case fault.CatalogMismatch:
-		return fatal(signal.CatalogMismatch, ExitSchema)
-	case fault.OtherApplication:
-		return fatal(signal.OtherApplication, ExitConfiguration)
-	case fault.IdentityLost:
-		return fatal(signal.IdentityLost, ExitConfiguration)
-	case fault.Configuration:
-		return fatal(signal.Configuration, ExitConfiguration)
-	case fault.None, fault.Unknown:
+	if verdict, known := byClass()[fault.Of(err)]; known {
+		return verdict
 	}
 	if errors.Is(err, ErrSDK) || errors.Is(err, context.DeadlineExceeded) {
-		return again
+		return again()
 	}
 	return fatal(signal.Unclassified, ExitInternal)
+}
+
+func fatal(reason signal.Reason, code int) Verdict { return Verdict{Reason: reason, ExitCode: code} }
+
+func again() Verdict {
+	return Verdict{Retry: true, Reason: signal.DatabaseDown, ExitCode: ExitUnavailable}
+}
+
+func bySentinel(err error) (verdict Verdict, known bool) {
+	switch {
+	case errors.Is(err, lease.ErrIdentityLost):
+		return fatal(signal.IdentityLost, ExitConfiguration), true
+	case errors.Is(err, lease.ErrNotWorker):
+		return fatal(signal.NotAWorker, ExitPermission), true
+	case errors.Is(err, schema.ErrOtherApplication):
+		return fatal(signal.OtherApplication, ExitConfiguration), true
+	case errors.Is(err, lease.ErrSchemaOld):
+		return fatal(signal.SchemaMissing, ExitSchema), true
+	case errors.Is(err, journal.ErrCatalog):
+		return fatal(signal.CatalogMismatch, ExitSchema), true
+	case errors.Is(err, guard.ErrEndpoint), errors.Is(err, guard.ErrPlaintext), errors.Is(err, ErrConfiguration), errors.Is(err, timing.ErrUnsafe):
+		return fatal(signal.Configuration, ExitConfiguration), true
+	}
+	return Verdict{}, false
+}
+
+func byClass() map[fault.Class]Verdict {
+	return map[fault.Class]Verdict{
+		fault.Outage:           again(),
+		fault.Transient:        again(),
+		fault.Fenced:           again(),
+		fault.Authentication:   fatal(signal.Authentication, ExitPermission),
+		fault.Permission:       fatal(signal.Permission, ExitPermission),
+		fault.NotAWorker:       fatal(signal.NotAWorker, ExitPermission),
+		fault.DatabaseMissing:  fatal(signal.DatabaseMissing, ExitConfiguration),
+		fault.SchemaMissing:    fatal(signal.SchemaMissing, ExitSchema),
+		fault.GuardsIncomplete: fatal(signal.GuardsIncomplete, ExitSchema),
+		fault.CatalogMismatch:  fatal(signal.CatalogMismatch, ExitSchema),
+		fault.OtherApplication: fatal(signal.OtherApplication, ExitConfiguration),
+		fault.IdentityLost:     fatal(signal.IdentityLost, ExitConfiguration),
+		fault.Configuration:    fatal(signal.Configuration, ExitConfiguration),
+	}
 }
 
 // Config is what Run needs.

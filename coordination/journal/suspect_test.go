@@ -3,6 +3,7 @@ package journal_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,13 +60,13 @@ func neighboursLoseAtMostTwo(t *testing.T, c *crowd) {
 	}
 	add(20)
 	deaths := 0
-	for life := 0; life < 200; life++ {
+	for range 200 {
 		worker := c.executor(t, "live")
 		claimed := c.claimWaiting(t, worker)
 		if len(claimed) == 0 {
 			break
 		}
-		if contains(claimed, "poison") {
+		if slices.Contains(claimed, "poison") {
 			deaths++
 			c.expire(t, worker)
 			c.recover(t, scanner, worker)
@@ -84,15 +85,6 @@ func neighboursLoseAtMostTwo(t *testing.T, c *crowd) {
 		require.LessOrEqual(t, row["recovery_attempts"], float64(3), "two losses and the run that succeeded")
 	}
 	require.Zero(t, one[int](t, c.owner, `select count(*) from workflow_coordination.suspect where application_version = $1`, c.version))
-}
-
-func contains(list []string, item string) bool {
-	for _, s := range list {
-		if s == item {
-			return true
-		}
-	}
-	return false
 }
 
 // hold makes count workflows suspects of one lost executor.

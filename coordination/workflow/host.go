@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -57,11 +58,7 @@ func (h *Host) Attach(sdk dbos.Context) { h.sdk = sdk }
 func (h *Host) Active() map[string]time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	active := make(map[string]time.Time, len(h.active))
-	for id, at := range h.active {
-		active[id] = at
-	}
-	return active
+	return maps.Clone(h.active)
 }
 
 // Knows reports whether a claimed workflow of this name can be run here: whether Register made it, and the row says so.

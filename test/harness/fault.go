@@ -10,7 +10,7 @@ import (
 	"github.com/kesita/platform/test/fixture"
 )
 
-// KillSession, as the code of a Fault, ends the writing session instead of raising an error.
+// KillSession is a code of a Fault: it ends the writing session instead of raising an error.
 const KillSession = "kill"
 
 // Fault makes the database refuse chosen writes. Only the test knows of it.
