@@ -16,7 +16,7 @@ RESULTS := test-results
 # Suites of real processes run without the race detector: the processes are
 # built without it, so it would only slow the watching side. The rest, unit and database
 # tests, runs with it. A regular expression over import paths.
-PROCESS_SUITES := /test/(harness|suite|chaos|demo)(/|$$)|/worker/demo$$
+PROCESS_SUITES := /test/(harness|failure|suite|chaos|demo)(/|$$)|/worker/demo$$
 packages = $(shell go list ./... | grep -E$(1) '$(PROCESS_SUITES)')
 
 # Arguments for go test, for example TESTFLAGS='-run TestServer -v'.
