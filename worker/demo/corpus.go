@@ -3,6 +3,7 @@ package demo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -64,20 +65,24 @@ const (
 	searched = 30
 )
 
-// find searches for words that the documents are about.
-func (r *run) find(ctx context.Context) (evidence.Search, error) {
-	search := evidence.Search{Query: r.query()}
-	hits, err := index.Search(ctx, r.service("corpus").database.reader, search.Query, searched)
-	if err != nil {
-		return search, err
-	}
-	seen := map[string]bool{}
-	for _, hit := range hits {
-		if seen[hit.URI] || len(seen) == mostHits {
-			continue
+// find searches for words that the documents are about; the first query that finds something is the search.
+func (r *run) find(ctx context.Context) (search evidence.Search, err error) {
+	for _, query := range r.queries() {
+		search = evidence.Search{Query: query}
+		hits, err := index.Search(ctx, r.service("corpus").database.reader, query, searched)
+		if err != nil && !errors.Is(err, index.ErrNoWords) {
+			return search, err
 		}
-		seen[hit.URI] = true
-		search.Hits = append(search.Hits, evidence.Hit{Document: r.nameOf(hit.URI), Title: hit.Title, Snippet: hit.Snippet})
+		seen := map[string]bool{}
+		for _, hit := range hits {
+			if !seen[hit.URI] && len(seen) < mostHits {
+				seen[hit.URI] = true
+				search.Hits = append(search.Hits, evidence.Hit{Document: r.nameOf(hit.URI), Title: hit.Title, Snippet: hit.Snippet})
+			}
+		}
+		if len(search.Hits) > 0 {
+			break
+		}
 	}
 	return search, nil
 }
@@ -91,33 +96,42 @@ func (r *run) nameOf(address string) string {
 	return strings.TrimPrefix(at.Path, "/")
 }
 
-// query is made of the words that a document uses most, of those that are long enough to mean something.
-func (r *run) query() string {
+// queries are what may be searched for. For documents that nobody knows they are made of the words that the first of
+// them uses most, the long ones first: those mean something.
+func (r *run) queries() []string {
 	if r.options.Docs == "" {
-		return `"blue carbuncle" or prism or "government of the people"`
+		return []string{`"blue carbuncle" or prism or "government of the people"`}
 	}
-	const long, words = 7, 2
-	counts := map[string]int{}
-	for _, d := range r.documents {
-		for _, word := range strings.FieldsFunc(strings.ToLower(d.text), notLetter) {
-			if utf8.RuneCountInString(word) >= long {
-				counts[word]++
-			}
+	i := slices.IndexFunc(r.documents, func(d document) bool { return d.text != "" })
+	words := strings.FieldsFunc(strings.ToLower(r.documents[i].text), notLetter)
+	var queries []string
+	for _, shortest := range []int{7, 4, 1} {
+		if frequent := mostFrequent(words, shortest); len(frequent) > 0 {
+			queries = append(queries, strings.Join(frequent, " or "))
 		}
-		if len(counts) > 0 {
-			break
+	}
+	return queries
+}
+
+// mostFrequent are the two most frequent words of at least so many letters.
+func mostFrequent(words []string, shortest int) []string {
+	const most = 2
+	counts := map[string]int{}
+	for _, word := range words {
+		if utf8.RuneCountInString(word) >= shortest {
+			counts[word]++
 		}
 	}
 	frequent := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
 	})
-	return strings.Join(frequent[:min(words, len(frequent))], " or ")
+	return frequent[:min(most, len(frequent))]
 }
 
 // corpusCommands are what a user may try on the corpus.
-func (r *run) corpusCommands(document string) [][2]string {
+func (r *run) corpusCommands(document, query string) [][2]string {
 	return [][2]string{
 		{"index a folder or a file", "kesita corpus add --wait " + document},
-		{"search", "kesita corpus search " + quoted(r.query())},
+		{"search", "kesita corpus search " + quoted(query)},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kesita/platform/coordination/boot"
 	"github.com/kesita/platform/worker/demo/fleet"
 )
 
@@ -63,7 +64,19 @@ func (r *run) startProvider(ctx context.Context) error {
 	})
 }
 
+// startReplica starts a replica and waits until it is ready. One that ends with the status that asks for it is started
+// again, as by any supervisor: on a machine without a free processor a start may take longer than a watchdog waits.
 func (r *run) startReplica(ctx context.Context, s *service, name string) (*replica, error) {
+	for {
+		w, err := r.tryReplica(ctx, s, name)
+		if w == nil || !errors.Is(err, fleet.ErrEnded) || w.ExitCode() != boot.ExitRestart || ctx.Err() != nil {
+			return w, err
+		}
+		r.processes.forget(w.Process)
+	}
+}
+
+func (r *run) tryReplica(ctx context.Context, s *service, name string) (*replica, error) {
 	process, err := r.startProcess(name, []string{"worker", s.name}, []string{
 		"DATABASE_URL=" + s.database.url(s.database.logins.Worker), "HTTP_ADDRESS=127.0.0.1:0", "TIMING=" + r.profile(),
 		"PROVIDER_URL=" + r.providerURL, "BUSINESS_CONNECTIONS=8", "JOURNAL_CONNECTIONS=12",
@@ -136,6 +149,13 @@ func (c *crew) add(p *fleet.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, p)
+}
+
+// forget drops a process that is gone and replaced.
+func (c *crew) forget(p *fleet.Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = slices.DeleteFunc(c.all, func(other *fleet.Process) bool { return other == p })
 }
 
 // list returns the processes by name.

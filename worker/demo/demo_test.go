@@ -56,6 +56,18 @@ func (r *recorder) String() string {
 	return string(r.text)
 }
 
+// stage is taken by one run at a time: several at once would be as slow as none, and a worker that gets no processor
+// for seconds ends itself.
+var stage sync.Mutex
+
+// perform begins a run that has the stage.
+func perform(t *testing.T, environ ...string) *demonstration {
+	t.Helper()
+	stage.Lock()
+	t.Cleanup(stage.Unlock)
+	return begin(t, environ...)
+}
+
 func begin(t *testing.T, environ ...string) *demonstration {
 	t.Helper()
 	self, err := os.Executable()
@@ -100,7 +112,7 @@ func (d *demonstration) left(t *testing.T) []string {
 // T6, F7: the main job on real documents survives the death of a replica of each service, and the exit status says so.
 func TestTheDefaultDemoEndsWithEveryRuleHeld(t *testing.T) {
 	t.Parallel()
-	d := begin(t, "JSON=1")
+	d := perform(t, "JSON=1")
 	code := d.end(t)
 	require.Equal(t, boot.ExitClean, code, "%s\n%s", &d.stderr, &d.stdout)
 	require.Empty(t, d.left(t))
@@ -136,9 +148,40 @@ func TestTheDefaultDemoEndsWithEveryRuleHeld(t *testing.T) {
 	}
 }
 
+// A document that cannot be read is listed with its reason, by each service; the others are worked on.
+func TestDocumentsThatCannotBeReadAreListedAndTheRestIsDone(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	const good = "good & größer.md"
+	require.NoError(t, os.WriteFile(filepath.Join(folder, good), []byte("# Light\n\nThe prism parts the light. The light is white."), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "noise.bin"), bytes.Repeat([]byte{0, 0xff, 7}, 1000), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "empty.txt"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "huge.txt"), nil, 0o600))
+	require.NoError(t, os.Truncate(filepath.Join(folder, "huge.txt"), 200<<20))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(folder, "pipe.txt"), 0o600))
+
+	d := perform(t, "JSON=1", "DOCS="+folder)
+	require.Equal(t, boot.ExitClean, d.end(t), "%s\n%s", &d.stderr, &d.stdout)
+	var made report
+	require.NoError(t, json.Unmarshal([]byte(d.stdout.String()), &made))
+	corpus, product := map[string]string{}, map[string]string{}
+	for _, document := range made.Documents {
+		corpus[document.Name] = document.Outcomes["corpus"].Failure
+		product[document.Name] = document.Fault
+	}
+	require.Equal(t, map[string]string{
+		good: "", "noise.bin": "document_is_binary", "empty.txt": "document_has_no_text", "huge.txt": "document_too_large",
+		"pipe.txt": "document_unreadable",
+	}, corpus)
+	for name, fault := range product {
+		require.Equal(t, name == good, fault == "", "%s: %s", name, fault)
+	}
+	require.Equal(t, good, made.Search.Hits[0].Document)
+}
+
 func TestALostTaskBreaksTheDemo(t *testing.T) {
 	t.Parallel()
-	d := begin(t, "LOSE=1")
+	d := perform(t, "LOSE=1")
 	require.Equal(t, ExitBroken, d.end(t), "%s\n%s", &d.stderr, &d.stdout)
 	require.Contains(t, d.stdout.String(), "broken: every job is there once and has an end")
 	require.Contains(t, d.stdout.String(), "Not every rule held.")
@@ -175,7 +218,7 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	} {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
-			d := begin(t)
+			d := perform(t)
 			require.Eventually(t, func() bool { return strings.Contains(d.stdout.String(), mark) }, patience, poll)
 			require.NoError(t, d.command.Process.Signal(os.Interrupt))
 			_ = d.command.Process.Signal(os.Interrupt) // it may be gone already

@@ -14,7 +14,7 @@ import (
 
 // keep leaves everything running until ctx ends: it starts a replica again when it ended, as a supervisor would, and
 // says how to play with the rest.
-func (r *run) keep(ctx context.Context) {
+func (r *run) keep(ctx context.Context, query string) {
 	r.screen.Section("Still running; Ctrl-C ends it and removes everything")
 	for _, s := range r.services {
 		for i := range s.replicas {
@@ -28,7 +28,7 @@ func (r *run) keep(ctx context.Context) {
 		r.screen.Raw("kesita demo: " + err.Error())
 		return
 	}
-	r.showCommands(path)
+	r.showCommands(path, query)
 	var supervised sync.WaitGroup
 	for _, s := range r.services {
 		for i := range s.replicas {
@@ -96,13 +96,13 @@ func (r *run) writeEnvironment() (path string, err error) {
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // showCommands prints commands that work as they stand, after the first one.
-func (r *run) showCommands(environment string) {
+func (r *run) showCommands(environment, query string) {
 	victim, sleeper := r.services[0].replicas[0], r.services[len(r.services)-1].replicas[0]
 	document := quoted(r.library.Readable()[0].Path)
 	commands := slices.Concat([][2]string{
 		{"in another shell, first", ". " + quoted(environment)},
 		{"submit a text", "kesita task submit --tenant " + tenant + " --wait " + document},
-	}, r.corpusCommands(document), [][2]string{
+	}, r.corpusCommands(document, query), [][2]string{
 		{"look at the leases", "kesita executors"},
 		{"kill " + victim.Name(), fmt.Sprintf("kill -KILL %d", victim.PID())},
 		{"pause " + sleeper.Name() + " past its lease", fmt.Sprintf("kill -STOP %d; sleep %.0f; kill -CONT %d",

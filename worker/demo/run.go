@@ -108,7 +108,7 @@ func (r *run) run(ctx context.Context) (int, error) {
 		}
 	}
 	if r.options.Keep {
-		r.keep(ctx)
+		r.keep(ctx, report.Search.Query)
 	}
 	return code, nil
 }

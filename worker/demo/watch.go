@@ -61,7 +61,7 @@ func (r *run) awaitSettled(ctx context.Context) error {
 func (r *run) progress(ctx context.Context) (done int, waiting []string, err error) {
 	for _, s := range r.services {
 		if !slices.ContainsFunc(s.replicas, func(w *replica) bool { return w.Alive() }) {
-			return 0, nil, fmt.Errorf("%s: %w", s.name, errDeserted)
+			return 0, nil, fmt.Errorf("%s: %w: %w", s.name, errDeserted, s.failures())
 		}
 		if err := s.refresh(ctx); err != nil {
 			return 0, nil, err
@@ -83,6 +83,15 @@ func (r *run) progress(ctx context.Context) (done int, waiting []string, err err
 		}
 	}
 	return done, waiting, nil
+}
+
+// failures says why replicas ended that nobody ended.
+func (s *service) failures() error {
+	var failures []error
+	for _, w := range s.replicas {
+		failures = append(failures, w.Failure())
+	}
+	return errors.Join(failures...)
 }
 
 // collect reads the evidence once more, all of it.

@@ -112,6 +112,9 @@ func (p *Process) Asked() bool { return p.asked.Load() }
 // Status says how the process ended; only after Exited.
 func (p *Process) Status() string { return p.running.ProcessState.String() }
 
+// ExitCode is the process's exit status, -1 when a signal ended it; only after Exited.
+func (p *Process) ExitCode() int { return p.running.ProcessState.ExitCode() }
+
 // Failure returns nil while the process lives and when it was asked to end, else an error that matches ErrEnded.
 func (p *Process) Failure() error {
 	if p.Alive() || p.Asked() {

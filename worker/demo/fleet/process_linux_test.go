@@ -122,6 +122,7 @@ func TestASecondProcessWithTheSameLogIsNotTakenForTheFirst(t *testing.T) {
 	require.NoError(t, err)
 	<-first.Exited()
 	require.Equal(t, "exit status 3", first.Status())
+	require.Equal(t, 3, first.ExitCode())
 	second, err := fleet.Start(command(folder, "worker", "same"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = second.Kill() })
