@@ -16,5 +16,6 @@ func main() {
 		Schema:      "shop",
 		Queues:      []string{"orders", "children"},
 		Register:    register,
+		Settle:      settle,
 	}, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"syscall"
 	"time"
 
+	"github.com/kesita/platform/coordination/quarantine"
 	"github.com/kesita/platform/coordination/workflow"
 	"github.com/kesita/platform/worker/app"
 )
@@ -33,7 +35,16 @@ func register(_ context.Context, w *app.Worker) error {
 	workflow.Register(w, "shop.stubborn", s.stubborn)
 	workflow.Register(w, "shop.parent", s.parent)
 	workflow.Register(w, "shop.sleep", s.sleep)
+	workflow.Register(w, "shop.call", s.call)
 	return nil
+}
+
+// settle notes settled/ID for a workflow that lost its last allowed worker.
+func settle(w *app.Worker) quarantine.Hook {
+	return func(ctx context.Context, workflowID, _ string) error {
+		_, err := w.Pool.Exec(ctx, countSQL, "settled/"+workflowID, w.Runtime.ExecutorID().String())
+		return err
+	}
 }
 
 // order reserves, waits for gate/ID, and ships. The runs of each step are counted in run/ID/STEP; the effects are
@@ -94,6 +105,28 @@ func (s shop) sleep(ctx workflow.Context, id string) (string, error) {
 		return "", err
 	}
 	return workflow.RunStep(ctx, "wake", s.effect("wake", id, "woke/"+id))
+}
+
+// call waits for gate/ID and posts to the URL that is its ID. The header says who sent it.
+func (s shop) call(ctx workflow.Context, id string) (string, error) {
+	return workflow.RunStep(ctx, "call", func(ctx context.Context) (string, error) {
+		if err := s.count(ctx, "call", id); err != nil {
+			return "", err
+		}
+		if err := s.gate(ctx, id); err != nil {
+			return "", err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, id, http.NoBody)
+		if err != nil {
+			return "", err
+		}
+		request.Header.Set("Executor", s.executor)
+		response, err := s.worker.HTTP.Do(request)
+		if err != nil {
+			return "", err
+		}
+		return response.Status, response.Body.Close()
+	})
 }
 
 func (s shop) effect(step, id, effect string) func(context.Context) (string, error) {
