@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,15 +29,26 @@ func TestMain(m *testing.M) { os.Exit(localpgtest.Main(m, func() error { return 
 
 // answers is a journal that gives prepared answers and notes the questions.
 type answers struct {
+	next func(call int) (journal.Retired, error)
+
+	// guards everything below
+	mu     sync.Mutex
 	limits []int
 	from   []journal.Place
 	ages   []time.Duration
-	next   func(call int) (journal.Retired, error)
 }
 
 func (a *answers) Retire(_ context.Context, age time.Duration, limit int, from journal.Place) (journal.Retired, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.ages, a.limits, a.from = append(a.ages, age), append(a.limits, limit), append(a.from, from)
 	return a.next(len(a.limits))
+}
+
+func (a *answers) asked() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.limits)
 }
 
 func cleaner(a *answers, out *bytes.Buffer) *retention.Cleaner {
@@ -51,7 +63,7 @@ func TestACleanerAsksOnceAPeriod(t *testing.T) {
 		c := cleaner(a, &bytes.Buffer{})
 		c.Start(t.Context())
 		synctest.Wait()
-		require.Len(t, a.limits, 1)
+		require.Equal(t, 1, a.asked())
 		<-time.After(10 * time.Minute) // by the bubble's clock
 		synctest.Wait()
 		c.Stop()
