@@ -56,7 +56,8 @@ func TestAReplicaServesItsOwnQueuesAndNothingOfItsPeers(t *testing.T) {
 	require.NoError(t, second.stop(t.Context()))
 }
 
-// P5: two replicas together run as many workflows of a queue as its concurrency says.
+// P5, D4: two replicas together run as many workflows of a queue as its concurrency says, and while all its places are
+// taken, probes still come back: a busy worker is no stalled one.
 func TestMoreReplicasDoNotMultiplyAQueuesConcurrency(t *testing.T) {
 	t.Parallel()
 	d := fixture.Copy(t)
@@ -68,6 +69,8 @@ func TestMoreReplicasDoNotMultiplyAQueuesConcurrency(t *testing.T) {
 	}
 	running := func() int { return len(first.Host().Active()) + len(second.Host().Active()) }
 	harness.Await(t, "the queue is full", func() bool { return running() == 4 })
+	awaitProbes(t, o, first, second)
+	require.Equal(t, 4, running())
 	o.Exec(t, `create table public.most (n int); insert into public.most values (0)`)
 	o.Exec(t, `create function public.note_most() returns trigger language plpgsql security definer as $$ begin
 		update public.most set n = greatest(n, (select count(*) from dbos.workflow_status where status = 'PENDING' and queue_name = 'orders')); return null; end $$`)
@@ -79,6 +82,21 @@ func TestMoreReplicasDoNotMultiplyAQueuesConcurrency(t *testing.T) {
 	require.Equal(t, "4", o.Text(t, `select n from public.most`))
 	require.NoError(t, first.stop(t.Context()))
 	require.NoError(t, second.stop(t.Context()))
+}
+
+// awaitProbes waits until each replica read two results of its private queue and removed them, from now on: the second
+// of them was sent, claimed and completed since.
+func awaitProbes(t *testing.T, o *harness.Observer, replicas ...*replica) {
+	t.Helper()
+	o.Exec(t, `create table public.probe (queue text)`)
+	o.Exec(t, `create function public.note_probe() returns trigger language plpgsql security definer as $$
+		begin insert into public.probe values (old.queue_name); return null; end $$`)
+	o.Exec(t, `create trigger zz_probe after delete on dbos.workflow_status for each row
+		when (old.status = 'SUCCESS' and old.queue_name like 'kesita-probe-%') execute function public.note_probe()`)
+	for _, r := range replicas {
+		o.Await(t, "true", `select count(*) >= 2 from public.probe where queue = $1`, "kesita-probe-"+r.id())
+		require.False(t, r.condemned())
+	}
 }
 
 // K7: the SDK's own queue is no business queue, and a queue has a limit.
