@@ -28,7 +28,7 @@ func TestProviderAttemptsFitTheBudgetOfTheStep(t *testing.T) {
 			t.Parallel()
 			scaled := timing.Production().Scale(c.factor)
 			provider, err := providerSettings(settings.Settings{
-				ProviderURL: settings.NewSecret("http://provider.test"), ProviderTimeout: c.timeout, Timing: scaled,
+				ProviderURL: settings.NewSecret("http://provider.test"), ProviderTimeout: c.timeout, ProviderConcurrency: 4, Timing: scaled,
 			})
 			require.NoError(t, err)
 			require.Equal(t, c.attempts, provider.Attempts)
@@ -39,7 +39,7 @@ func TestProviderAttemptsFitTheBudgetOfTheStep(t *testing.T) {
 	t.Run("TooLongForOneIsAConfigurationFault", func(t *testing.T) {
 		t.Parallel()
 		_, err := providerSettings(settings.Settings{
-			ProviderURL: settings.NewSecret("http://provider.test"), ProviderTimeout: time.Hour, Timing: timing.Production(),
+			ProviderURL: settings.NewSecret("http://provider.test"), ProviderTimeout: time.Hour, ProviderConcurrency: 4, Timing: timing.Production(),
 		})
 		require.ErrorIs(t, err, boot.ErrConfiguration)
 	})

@@ -82,7 +82,7 @@ func providerSettings(s settings.Settings) (summarise.Settings, error) {
 	provider := summarise.Settings{
 		BaseURL: s.ProviderURL.Reveal(), AttemptTimeout: s.ProviderTimeout, Attempts: providerAttempts,
 		FirstPause: min(s.Timing.StepRetryFirst, s.ProviderTimeout), LongestPause: s.ProviderTimeout,
-		ResponseBytes: providerResponseBytes,
+		Concurrency: s.ProviderConcurrency, ResponseBytes: providerResponseBytes,
 	}
 	for provider.Attempts > 1 && provider.Longest() >= s.Timing.StepExecute {
 		provider.Attempts--

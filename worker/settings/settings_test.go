@@ -27,6 +27,7 @@ func TestLoadFillsInDefaults(t *testing.T) {
 	require.Equal(t, "postgres://w:p@localhost:5432/product?sslmode=disable", s.DatabaseURL.Reveal())
 	require.Equal(t, ":8080", s.HTTPAddress)
 	require.Equal(t, 4, s.QueueConcurrency, "an empty variable counts as unset")
+	require.Equal(t, 4, s.ProviderConcurrency)
 	require.Equal(t, timing.Production(), s.Timing)
 	require.Equal(t, slog.LevelInfo, s.LogLevel)
 	require.False(t, s.ProviderURL.IsSet())
@@ -55,7 +56,7 @@ func TestLoadTellsAllFaultsAtOnce(t *testing.T) {
 	s, err := settings.Load([]string{
 		"DATABSE_URL=postgres://localhost/x", "CONTROL_DATABASE_URL=postgres://u:p@db.example/ledger?sslmode=require", "HTTP_ADDRESS=8080",
 		"QUEUE_CONCURRENCY=many", "BUSINESS_CONNECTIONS=1", "JOURNAL_CONNECTIONS=99999999999", "MAX_DOCUMENT_BYTES=0",
-		"PROVIDER_TIMEOUT=30", "HTTP_TIMEOUT=30m", "TIMING=0.0001", "LOG_LEVEL=loud", "BLOB_URL=srv", "KESITA_QUEUE_CONCURRENCY=4",
+		"PROVIDER_TIMEOUT=30", "PROVIDER_CONCURRENCY=0", "HTTP_TIMEOUT=30m", "TIMING=0.0001", "LOG_LEVEL=loud", "BLOB_URL=srv", "KESITA_QUEUE_CONCURRENCY=4",
 	}, "PROVIDER_URL")
 	require.ErrorIs(t, err, boot.ErrConfiguration)
 	require.Equal(t, boot.ExitConfiguration, boot.Judge(err).ExitCode)
@@ -68,6 +69,7 @@ BUSINESS_CONNECTIONS is out of bounds; write a whole number from 2 to 500, such 
 JOURNAL_CONNECTIONS is out of bounds; write a whole number from 5 to 500, such as 20
 PROVIDER_URL is not set; write http://HOST:PORT or https://HOST
 PROVIDER_TIMEOUT is not a duration; write a duration from 100ms to 30m, such as 30s
+PROVIDER_CONCURRENCY is out of bounds; write a whole number from 1 to 1000, such as 4
 BLOB_URL is neither an absolute path nor a URL; write an absolute path, a file:// URL or a bucket URL
 MAX_DOCUMENT_BYTES is out of bounds; write a whole number from 1024 to 1073741824, such as 67108864
 TIMING is out of bounds; write production, demo, or a factor from 0.05 to 20 such as 0.5

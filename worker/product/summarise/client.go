@@ -19,6 +19,7 @@ type Client struct {
 	http     *http.Client
 	settings Settings
 	url      string
+	turns    chan struct{} // holds one element for each request that is open
 }
 
 // Request is one call.
@@ -51,7 +52,10 @@ func New(transport *http.Client, settings Settings) *Client {
 	own := *transport
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	own.Timeout = 0 // an attempt has its own, and knows that it ended for that reason
-	return &Client{http: &own, settings: settings, url: strings.TrimSuffix(settings.BaseURL, "/") + contract.PathSummaries}
+	return &Client{
+		http: &own, settings: settings, url: strings.TrimSuffix(settings.BaseURL, "/") + contract.PathSummaries,
+		turns: make(chan struct{}, settings.Concurrency),
+	}
 }
 
 // Summarise returns the provider's receipt. Its errors are *Error, the error
@@ -70,10 +74,10 @@ func (c *Client) Summarise(ctx context.Context, request Request) (Receipt, error
 	pauses.Reset()
 	var known openEnds
 	for attempt := 1; ; attempt++ {
-		if err := request.BeforeSend(ctx); err != nil {
+		receipt, end, err := c.send(ctx, request, body)
+		if err != nil {
 			return Receipt{}, err
 		}
-		receipt, end := c.attempt(ctx, request.IdempotencyKey, body)
 		if end == nil {
 			return receipt, nil
 		}
@@ -92,6 +96,22 @@ func (c *Client) Summarise(ctx context.Context, request Request) (Receipt, error
 			return Receipt{}, err
 		}
 	}
+}
+
+// send makes one attempt when it is this call's turn (P5). The turn comes before BeforeSend, so that nothing is noted
+// as sent while it waits and the lease check is fresh when the request leaves; a pause holds no turn.
+func (c *Client) send(ctx context.Context, request Request, body []byte) (Receipt, *ending, error) {
+	select {
+	case c.turns <- struct{}{}:
+		defer func() { <-c.turns }()
+	case <-ctx.Done():
+		return Receipt{}, nil, fmt.Errorf("summarise: %w", context.Cause(ctx))
+	}
+	if err := request.BeforeSend(ctx); err != nil {
+		return Receipt{}, nil, err
+	}
+	receipt, end := c.attempt(ctx, request.IdempotencyKey, body)
+	return receipt, end, nil
 }
 
 // openEnds is what the attempts of one call left open, whatever came later.

@@ -35,7 +35,7 @@ const good = `{"receipt_id":"r-1","summary":"Short.","sentences":1,"model":"m","
 func settings(url string) summarise.Settings {
 	return summarise.Settings{
 		BaseURL: url, AttemptTimeout: 5 * time.Second, Attempts: 3,
-		FirstPause: time.Millisecond, LongestPause: 5 * time.Millisecond, ResponseBytes: 1 << 10,
+		FirstPause: time.Millisecond, LongestPause: 5 * time.Millisecond, Concurrency: 4, ResponseBytes: 1 << 10,
 	}
 }
 
@@ -236,7 +236,7 @@ func TestPauses(t *testing.T) {
 	}
 	slow := summarise.Settings{
 		BaseURL: "http://provider.test", AttemptTimeout: time.Minute, Attempts: 4,
-		FirstPause: time.Second, LongestPause: 20 * time.Second, ResponseBytes: 1 << 10,
+		FirstPause: time.Second, LongestPause: 20 * time.Second, Concurrency: 1, ResponseBytes: 1 << 10,
 	}
 	took := func(t *testing.T, s summarise.Settings, answers ...func(*http.Request) (*http.Response, error)) (time.Duration, int, error) {
 		t.Helper()
@@ -338,7 +338,7 @@ func TestSettings(t *testing.T) {
 		require.ErrorContains(t, broken.Validate(time.Minute), "provider url", address)
 	}
 	err := summarise.Settings{}.Validate(time.Minute)
-	for _, word := range []string{"url", "timeout", "attempts", "pauses", "response bytes"} {
+	for _, word := range []string{"url", "timeout", "attempts", "concurrency", "pauses", "response bytes"} {
 		require.ErrorContains(t, err, word, "all faults in one error")
 	}
 }

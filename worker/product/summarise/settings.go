@@ -19,11 +19,15 @@ type Settings struct {
 	// attempts. A provider that asks for a longer pause than LongestPause
 	// (Retry-After) is not tried again.
 	FirstPause, LongestPause time.Duration
+	// Concurrency bounds the requests that one client has open at a time, over all its calls. A call that waits for its
+	// turn does so in its own context.
+	Concurrency int
 	// ResponseBytes bounds an answer; a longer one is nonsense.
 	ResponseBytes int64
 }
 
-// Longest is the time after which a call has ended, whatever the provider does.
+// Longest is the time after which a call has ended, whatever the provider does. It has no wait for a turn: only the
+// caller's context bounds that.
 func (s Settings) Longest() time.Duration {
 	return time.Duration(s.Attempts)*s.AttemptTimeout + time.Duration(s.Attempts-1)*s.LongestPause
 }
@@ -43,6 +47,7 @@ func (s Settings) Validate(budget time.Duration) error {
 	check(err != nil || address.RawQuery == "" && address.Fragment == "", "provider url must have no query and no fragment")
 	check(s.AttemptTimeout > 0, "provider attempt timeout must be positive")
 	check(s.Attempts > 0, "provider attempts must be positive")
+	check(s.Concurrency > 0, "provider concurrency must be positive")
 	check(s.FirstPause > 0 && s.FirstPause <= s.LongestPause, "provider pauses must be positive, the first not above the longest")
 	check(s.ResponseBytes > 0, "provider response bytes must be positive")
 	if len(faults) == 0 && s.Longest() >= budget {
