@@ -183,11 +183,11 @@ func takeover(s *journal.Situation) answer {
 		}
 	}
 	a := answer{
-		cause: TakeoverDue, until: &until, why: fmt.Sprintf("its owner's lease is over; a living peer takes it over, there are %d", s.Peers.Live),
+		cause: TakeoverDue, until: &until, why: fmt.Sprintf("its owner's lease is over, and a peer takes it over; living peers: %d", s.Peers.Live),
 		move: "nothing: the next scan does it",
 	}
 	if w.Now.After(until) {
-		a.why += ", which is overdue"
+		a.why += "; this is overdue"
 		a.move, a.command = "look at the peers' log for executor_recovery; by hand:", revoke
 	}
 	return a

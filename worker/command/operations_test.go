@@ -29,13 +29,13 @@ func (p place) executor(t testing.TB, state string, minutes int) uuid.UUID {
 	return id
 }
 
-// workflow adds a workflow of an executor.
+// workflow adds a workflow that an executor claimed nine minutes ago.
 func (p place) workflow(t testing.TB, id, status string, owner uuid.UUID, attempts int) {
 	t.Helper()
 	p.exec(t, fmt.Sprintf(`insert into dbos.workflow_status (workflow_uuid, status, name, executor_id, application_name, application_version, queue_name,
 			recovery_attempts, started_at_epoch_ms, created_at, updated_at)
 		select '%s', '%s', 'product.run', '%s', 'kesita-product', 'kesita-product-v1', 'product-run', %d, at, at - 3600000, at
-		  from (select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at) x`, id, status, owner, attempts))
+		  from (select floor(extract(epoch from clock_timestamp() - interval '9 min') * 1000)::bigint as at) x`, id, status, owner, attempts))
 }
 
 // told makes an output comparable: names of this database, counts that grow with the schema, ages.
