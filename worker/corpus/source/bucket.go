@@ -9,16 +9,20 @@ import (
 	"strings"
 
 	"gocloud.dev/blob"
+	"gocloud.dev/blob/azureblob"
 	"gocloud.dev/blob/memblob"
 
 	"github.com/kesita/platform/coordination/outbound"
 	"github.com/kesita/platform/worker/corpus/refusal"
 )
 
-// Buckets is the one place that says which bucket drivers are compiled in. A cloud's driver is one line more, for
-// azblob: mux.RegisterBucket(azureblob.Scheme, &azureblob.URLOpener{...}).
+// Buckets is the one place that says which bucket drivers are compiled in: azblob (account and credentials from the
+// AZURE_STORAGE_ variables or the workload's identity) and mem. Another cloud's driver is one line more.
 func Buckets() *blob.URLMux {
 	mux := new(blob.URLMux)
+	mux.RegisterBucket(azureblob.Scheme, &azureblob.URLOpener{
+		MakeClient: azureblob.NewDefaultClient, ServiceURLOptions: *azureblob.NewDefaultServiceURLOptions(),
+	})
 	mux.RegisterBucket(memblob.Scheme, &memblob.URLOpener{})
 	return mux
 }
