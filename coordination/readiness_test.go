@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kesita/platform/coordination/boot"
 	"github.com/kesita/platform/coordination/health"
 	"github.com/kesita/platform/coordination/signal"
 	"github.com/kesita/platform/test/fixture"
@@ -26,7 +27,6 @@ func awaitReady(t *testing.T, h *health.Health) {
 // H3: a worker of which one part stands still is not ready some time before it ends, and says which part.
 func TestReadinessNamesThePartThatStandsStillBeforeTheWatchdogDoes(t *testing.T) {
 	t.Parallel()
-
 	for name, part := range map[string]struct {
 		check  string
 		reason signal.Reason
@@ -61,6 +61,7 @@ func TestReadinessNamesThePartThatStandsStillBeforeTheWatchdogDoes(t *testing.T)
 			// The watchdog agrees.
 			<-r.Verdict()
 			harness.Await(t, "the watchdog says why", func() bool { return r.log.count(signal.Watchdog, part.reason) == 1 })
+			require.Equal(t, boot.ExitRestart, r.awaitExit(t))
 		})
 	}
 }
@@ -76,4 +77,5 @@ func TestReadinessAsksTheDatabaseForTheLease(t *testing.T) {
 	require.Contains(t, h.Evaluate(t.Context()), health.Failure{Check: "lease", Reason: signal.LeaseLost})
 	<-r.Verdict()
 	require.Contains(t, h.Evaluate(t.Context()), health.Failure{Check: "verdict", Reason: signal.LeaseLost})
+	require.Equal(t, boot.ExitRestart, r.awaitExit(t))
 }
