@@ -1,6 +1,6 @@
 package main
 
-// workerMutants let a worker work without its identity, its limits or its lease (F1, F3, H2, K5, D4).
+// workerMutants let a worker work without its identity, its limits or its lease, or in silence (F1, F3, H2, H3, K5, K12, D4).
 func workerMutants() []mutant {
 	const identity, step = "coordination/guard/identity.go", "coordination/workflow/step.go"
 	return []mutant{
@@ -29,5 +29,26 @@ func workerMutants() []mutant {
 		},
 		{"a replica listens to every queue", []change{{"coordination/runtime.go", `	dbos.ListenQueues(r.sdk, names...)
 `, ``}}, "./coordination", "TestAReplicaServesItsOwnQueuesAndNothingOfItsPeers"},
+		{
+			"no summary is written",
+			[]change{{"coordination/runtime.go", `	r.log.Info(ctx, signal.Coordination, signal.LeaseActive, attrs...)`, `	_ = attrs`}},
+			"./coordination", "TestALaunchedReplicaKeepsSayingThatItsLeaseIsActiveAndHowOldItsPartsAre",
+		},
+		{
+			"readiness checks nothing",
+			[]change{{"coordination/readiness.go", `			return err
+		}},
+	}
+`, `			return err
+		}},
+	}[:0]
+`}},
+			"./coordination", "TestReadinessAsksTheDatabaseForTheLease",
+		},
+		{
+			"readiness lets any age pass",
+			[]change{{"coordination/readiness.go", `age > 2*period+r.config.Timing.RenewAttempt {`, `age > r.config.Timing.Lease+period {`}},
+			"./coordination", "TestReadinessNamesThePartThatStandsStillBeforeTheWatchdogDoes/Scans",
+		},
 	}
 }
