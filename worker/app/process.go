@@ -69,11 +69,19 @@ func prepare(service Service, environ []string, stdout io.Writer) (*process, err
 		Application: service.Application, Version: service.Version, BuildVersion: build.Version, BuildRevision: build.Revision,
 		DatabaseURL: s.DatabaseURL.Reveal(), Timing: s.Timing, Logger: logger, JournalConnections: s.JournalConnections, Environ: environ,
 	}
-	return p, errors.Join(faults, p.checkService(), checkRuntime(p.config))
+	return p, errors.Join(faults, p.checkService(), p.checkQueues(), checkRuntime(p.config))
 }
 
-// checkService relates the settings to the service.
+// checkService asks the service about the settings.
 func (p *process) checkService() error {
+	if p.service.CheckSettings == nil {
+		return nil
+	}
+	return p.service.CheckSettings(p.settings)
+}
+
+// checkQueues relates the settings to the service's queues.
+func (p *process) checkQueues() error {
 	const spare = 4 // the SDK's listener, the private queue, and room for checkpoints
 	switch needed := len(p.service.Queues) + spare; {
 	case p.service.Register == nil || len(p.service.Queues) == 0:

@@ -33,6 +33,11 @@ type Service struct {
 	Queues []string
 	// Needs are variables of worker/settings that this service requires besides DATABASE_URL.
 	Needs []string
+	// CheckSettings tells what is wrong with the settings for this service beyond what package settings knows; nil: nothing
+	// more is checked. It must be pure: it is called once, before anything is opened, and its faults are told together with
+	// all others (H6). Fields that are at fault already are zero: it says nothing about them. Its error matches
+	// boot.ErrConfiguration, one fault a line.
+	CheckSettings func(s settings.Settings) error
 	// Register makes the workflows known. It is called at every start-up attempt, with a fresh Worker, before anything
 	// runs; its ctx ends with the attempt's caller, so it must not be kept. An error is judged like any other (H6).
 	Register func(ctx context.Context, w *Worker) error

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -174,11 +175,31 @@ func TestAWorkerLoginWithoutALeaseWritesNothing(t *testing.T) {
 	}
 }
 
-func TestABaseThatCannotBeIsAConfigurationFault(t *testing.T) {
+// Neither the answer of a database nor a second start is needed to learn of all faults (H6).
+func TestABaseThatCannotBeIsToldBeforeTheDatabaseAnswers(t *testing.T) {
 	t.Parallel()
-	s := corpustest.Deploy(t)
-	p := replica(t, s, "BLOB_URL=s3://bucket")
-	<-p.done
-	require.Equal(t, boot.ExitConfiguration, p.command.ProcessState.ExitCode())
-	require.Contains(t, p.output.String(), "BLOB_URL: base of sources: s3 buckets are not compiled in")
+	const dead = "DATABASE_URL=postgres://u:p@127.0.0.1:1/corpus?sslmode=disable"
+	const blob = "BLOB_URL: base of sources: s3 buckets are not compiled in"
+	for name, c := range map[string]struct {
+		environ []string
+		says    []string
+	}{
+		"Alone":         {[]string{dead, "BLOB_URL=s3://b"}, []string{blob}},
+		"BesideAnother": {[]string{dead, "BLOB_URL=s3://b", "QUEUE_CONCURRENCY=0"}, []string{blob, "QUEUE_CONCURRENCY is out of bounds"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, append(c.environ, "HTTP_ADDRESS=127.0.0.1:0")...)
+			select {
+			case <-p.done:
+			case <-time.After(patience):
+				t.Fatal("the worker waits for its database")
+			}
+			require.Equal(t, boot.ExitConfiguration, p.command.ProcessState.ExitCode())
+			for _, fault := range c.says {
+				require.Contains(t, p.output.String(), fault)
+			}
+			require.Equal(t, 1, strings.Count(p.output.String(), `"reason":`), "one line, and no attempt")
+		})
+	}
 }

@@ -27,10 +27,11 @@ func TestProviderAttemptsFitTheBudgetOfTheStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			scaled := timing.Production().Scale(c.factor)
-			provider, err := providerSettings(settings.Settings{
+			s := settings.Settings{
 				ProviderURL: settings.NewSecret("http://provider.test"), ProviderTimeout: c.timeout, ProviderConcurrency: 4, Timing: scaled,
-			})
-			require.NoError(t, err)
+			}
+			require.NoError(t, checkSettings(s))
+			provider := providerSettings(s)
 			require.Equal(t, c.attempts, provider.Attempts)
 			require.Less(t, provider.Longest(), scaled.StepExecute)
 		})
@@ -38,9 +39,15 @@ func TestProviderAttemptsFitTheBudgetOfTheStep(t *testing.T) {
 
 	t.Run("TooLongForOneIsAConfigurationFault", func(t *testing.T) {
 		t.Parallel()
-		_, err := providerSettings(settings.Settings{
+		err := checkSettings(settings.Settings{
 			ProviderURL: settings.NewSecret("http://provider.test"), ProviderTimeout: time.Hour, ProviderConcurrency: 4, Timing: timing.Production(),
 		})
 		require.ErrorIs(t, err, boot.ErrConfiguration)
+		require.ErrorContains(t, err, "step budget")
+	})
+
+	t.Run("WhatIsAtFaultAlreadyIsNotToldTwice", func(t *testing.T) {
+		t.Parallel()
+		require.NoError(t, checkSettings(settings.Settings{}))
 	})
 }

@@ -35,25 +35,34 @@ const (
 // Service describes the product to worker/app, worker/migrate and the command line.
 func Service() app.Service {
 	return app.Service{
-		Application: Application,
-		Version:     Version,
-		Schema:      "product",
-		Migrations:  Migrations,
-		Queues:      []string{task.Queue},
-		Needs:       []string{"PROVIDER_URL"},
-		Register:    register,
-		Settle:      func(w *app.Worker) quarantine.Hook { return run.SettleExhausted(w.Pool) },
+		Application:   Application,
+		Version:       Version,
+		Schema:        "product",
+		Migrations:    Migrations,
+		Queues:        []string{task.Queue},
+		Needs:         []string{"PROVIDER_URL"},
+		CheckSettings: checkSettings,
+		Register:      register,
+		Settle:        func(w *app.Worker) quarantine.Hook { return run.SettleExhausted(w.Pool) },
 	}
+}
+
+// checkSettings finds a provider that no step has room for. What it is derived from may be at fault itself: then that
+// was told already.
+func checkSettings(s settings.Settings) error {
+	if !s.ProviderURL.IsSet() || s.ProviderTimeout == 0 || s.ProviderConcurrency == 0 || s.Timing.StepExecute == 0 {
+		return nil
+	}
+	if err := providerSettings(s).Validate(s.Timing.StepExecute); err != nil {
+		return fmt.Errorf("%w: %w", boot.ErrConfiguration, err)
+	}
+	return nil
 }
 
 // register makes the workflow known, and the readiness of what the product leans
 // on (H3). A ledger that cannot answer because of a fault that does not heal
 // ends the start (H6); one that is away makes the worker unready.
 func register(ctx context.Context, w *app.Worker) error {
-	provider, err := providerSettings(w.Settings)
-	if err != nil {
-		return err
-	}
 	if err := store.Check(ctx, w.Pool); err != nil {
 		return err
 	}
@@ -71,14 +80,14 @@ func register(ctx context.Context, w *app.Worker) error {
 	if admission.Configured() {
 		w.AddCheck(health.Check{Name: "control_ledger", Reason: signal.DatabaseDown, Run: admission.Check})
 	}
-	run.Register(w, run.Config{Database: w.Pool, Provider: summarise.New(w.HTTP, provider), Admission: admission})
+	run.Register(w, run.Config{Database: w.Pool, Provider: summarise.New(w.HTTP, providerSettings(w.Settings)), Admission: admission})
 	return nil
 }
 
 // providerSettings derives how the provider is called. A pause is never longer
 // than an attempt, and there are as many attempts as the step's budget has room
 // for (P5).
-func providerSettings(s settings.Settings) (summarise.Settings, error) {
+func providerSettings(s settings.Settings) summarise.Settings {
 	provider := summarise.Settings{
 		BaseURL: s.ProviderURL.Reveal(), AttemptTimeout: s.ProviderTimeout, Attempts: providerAttempts,
 		FirstPause: min(s.Timing.StepRetryFirst, s.ProviderTimeout), LongestPause: s.ProviderTimeout,
@@ -87,10 +96,7 @@ func providerSettings(s settings.Settings) (summarise.Settings, error) {
 	for provider.Attempts > 1 && provider.Longest() >= s.Timing.StepExecute {
 		provider.Attempts--
 	}
-	if err := provider.Validate(s.Timing.StepExecute); err != nil {
-		return summarise.Settings{}, fmt.Errorf("%w: %w", boot.ErrConfiguration, err)
-	}
-	return provider, nil
+	return provider
 }
 
 func ledgerSettings(s settings.Settings) ledger.Settings {
