@@ -155,6 +155,9 @@ func finish(ctx context.Context, tx pgx.Tx, config Config) error {
 			return fmt.Errorf("grant: %w", err)
 		}
 	}
+	if _, err := tx.Exec(ctx, limitLocksSQL, fmt.Sprint(timing.Production().Connect.Milliseconds())); err != nil {
+		return fmt.Errorf("limit lock waits: %w", err)
+	}
 	if _, err := tx.Exec(ctx, finishSQL); err != nil {
 		return fmt.Errorf("finish migration: %w", err)
 	}

@@ -22,3 +22,6 @@ var databaseSQL string
 
 //go:embed sql/membership.sql
 var membershipSQL string
+
+//go:embed sql/limit_locks.sql
+var limitLocksSQL string

@@ -25,9 +25,10 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- install_journal_guards: puts the guard on the journal (C7, K1). Touches nothing at a foreign catalog number.
--- Locks: an advisory lock; SHARE ROW EXCLUSIVE on a table only where its guard is missing. Returns how many it added.
+-- Locks: an advisory lock; SHARE ROW EXCLUSIVE on a table only where its guard is missing, both no longer than the
+-- session's lock_timeout. Returns how many it added.
 create or replace function workflow_coordination.install_journal_guards() returns integer
-language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '5s' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     number bigint;
     added integer := 0;
