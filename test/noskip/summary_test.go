@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 			"FailsAndNamesASkippedTest", passing + `{"Action":"skip","Package":"p","Test":"TestB/c"}`,
 			"1 passed, 0 failed, 1 skipped\nskipped: p.TestB/c\n", 1,
 		},
-		{"FailsWithAFailedTest", passing + `{"Action":"fail","Package":"p","Test":"TestB"}`, "1 passed, 1 failed, 0 skipped\n", 1},
+		{"LeavesFailedTestsToTheRunner", passing + `{"Action":"fail","Package":"p","Test":"TestB"}`, "1 passed, 1 failed, 0 skipped\n", 0},
 		{"FailsWhenNoTestRan", `{"Action":"skip","Package":"p"}`, "0 passed, 0 failed, 0 skipped\n", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

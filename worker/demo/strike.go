@@ -68,7 +68,25 @@ func (r *run) freezeAndKill(ctx context.Context, s *service, victim *replica) (e
 		return evidence.Kill{}, false, err
 	}
 	at, err := evidence.Now(ctx, s.database.reader)
+	if err != nil {
+		return evidence.Kill{}, false, err
+	}
+	own, err = r.left(ctx, s, victim)
 	return evidence.Kill{Replica: victim.Name(), ExecutorID: victim.executorID, PID: victim.PID(), At: at, Held: own}, true, err
+}
+
+// left is what a killed replica still holds once its last statements have ended: the server may have finished one
+// that was on its way when the process froze, and with it a workflow.
+func (r *run) left(ctx context.Context, s *service, victim *replica) ([]journal.History, error) {
+	timer := time.NewTimer(r.pace.look)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-timer.C:
+	}
+	held, _, err := s.held(ctx)
+	return held[victim.executorID], err
 }
 
 // held returns the claimed workflows of each executor, and how many are at their end.
