@@ -83,15 +83,19 @@ type Request struct {
 // ErrNoID says that a request has no ID: it could not be repeated safely.
 var ErrNoID = errors.New("an id is required")
 
-// Submit enqueues the request in tx: it exists when tx commits, and not otherwise. A refused request (workflow.ErrQueue,
+// Submit enqueues the request in tx: it exists when tx commits, and not otherwise. Repeated, it does nothing and holds
+// nothing up, however long tx stays open. A refused request (workflow.ErrQueue,
 // ErrNoID) leaves tx usable; after any other error it must be rolled back.
 func (c *Client) Submit(ctx context.Context, tx pgx.Tx, r Request) error {
-	_ = ctx // the SDK takes the transaction's own connection
 	if err := workflow.CheckQueue(r.Queue); err != nil {
 		return fmt.Errorf("submit %s: %w", r.Workflow, err)
 	}
 	if r.ID == "" {
 		return fmt.Errorf("submit %s: %w", r.Workflow, ErrNoID)
+	}
+	known, err := journal.Submitted(ctx, tx, r.ID, r.Workflow)
+	if err != nil || known {
+		return err
 	}
 	options := append(workflow.Options(c.version, r.Workflow, r.ID), dbos.WithEnqueueTransaction(tx))
 	if _, err := dbos.Enqueue[any](c.sdk, r.Queue, r.Workflow, r.Input, options...); err != nil {

@@ -87,6 +87,25 @@ func TestTheSameIDIsSubmittedOnce(t *testing.T) {
 	require.Equal(t, "SUCCESS w", o.Text(t, `select status || ' ' || executor_id from dbos.workflow_status`))
 }
 
+// A repeated submission in a transaction that stays open holds up neither its workflow nor the queue behind it: a lock
+// on the first one in line would make every replica's claim contend for as long.
+func TestARepeatedSubmissionLocksNothing(t *testing.T) {
+	t.Parallel()
+	d := fixture.Copy(t)
+	client := open(t, d)
+	first := begin(t, d, d.APIURL)
+	require.NoError(t, client.Submit(t.Context(), first, request("a")))
+	require.NoError(t, first.Commit(t.Context()))
+	require.NoError(t, client.Submit(t.Context(), begin(t, d, d.APIURL), request("a"))) // and stays open
+	claim := begin(t, d, d.OwnerURL)
+	_, err := claim.Exec(t.Context(), `select from dbos.workflow_status where workflow_uuid = 'a' for update nowait`)
+	require.NoError(t, err)
+	other := request("a")
+	other.Workflow = "shop.other"
+	require.NoError(t, claim.Rollback(t.Context()))
+	require.Error(t, client.Submit(t.Context(), begin(t, d, d.APIURL), other), "the same ID is no other workflow's")
+}
+
 // What was submitted is executed by a worker, with the input that was given.
 func TestAWorkerExecutesWhatWasSubmitted(t *testing.T) {
 	t.Parallel()
