@@ -26,7 +26,7 @@ type change struct {
 
 // mutants are all that we know.
 func mutants() []mutant {
-	return slices.Concat(identityMutants(), guardMutants(), leaseMutants(), verificationMutants(), startMutants(), recoveryMutants(), workerMutants())
+	return slices.Concat(identityMutants(), guardMutants(), leaseMutants(), verificationMutants(), startMutants(), recoveryMutants(), failureMutants(), workerMutants())
 }
 
 // inSQL reports whether only SQL is changed, which needs no compiler.
