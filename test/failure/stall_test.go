@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kesita/platform/coordination/boot"
+	"github.com/kesita/platform/coordination/journal"
 	"github.com/kesita/platform/test/fixture"
 	"github.com/kesita/platform/test/harness"
 )
@@ -60,6 +61,29 @@ func TestAStalledQueueEndsItsProcessAndAFreshOneListensAgain(t *testing.T) {
 			fresh.MustStopCleanly(t)
 		})
 	}
+}
+
+// D5, T4: the SDK's own queue, where recovered direct workflows wait, is watched like any other, although no table lists it.
+func TestAStalledInternalQueueEndsItsProcessToo(t *testing.T) {
+	t.Parallel()
+	d := fixture.Copy(t)
+	o := harness.Watch(t, d)
+	stalled := harness.Start(t, environment(d))
+	executor := stalled.AwaitReady(t)
+	harness.Inject(t, d, harness.Fault{
+		Table: "dbos.workflow_status", On: "update", Code: "57014",
+		When: "new.queue_name = '" + journal.InternalQueue + "' and new.status = 'PENDING' and new.executor_id = '" + executor + "'",
+	})
+	harness.Submit(t, d, "nobody", "shop.parent", "direct")
+	o.Exec(t, `update dbos.workflow_status set queue_name = $1 where workflow_uuid = 'direct'`, journal.InternalQueue)
+	require.Equal(t, boot.ExitRestart, stalled.ExitCode(t))
+	line := stalled.AwaitLine(t, "executor_watchdog", "queue_stalled").Text
+	require.Contains(t, line, `"queue":"`+journal.InternalQueue+`","backlog":1`)
+	require.NotContains(t, line, `"capacity"`, "it has no limit")
+	fresh := harness.Start(t, environment(d))
+	fresh.AwaitReady(t)
+	o.AwaitStatus(t, "SUCCESS", "direct")
+	fresh.MustStopCleanly(t)
 }
 
 // D5, D12: a queue whose capacity is taken, whose rate is used up, whose work is delayed or for another version, waits for
